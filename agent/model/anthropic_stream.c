@@ -29,6 +29,14 @@ block_at(struct answer *a, int64_t index)
 	return NULL;
 }
 
+/* Takes value. The field need not be there (cJSON's own replacing leaks then). */
+static void
+set_field(cJSON *block, const char *field, cJSON *value)
+{
+	cJSON_DeleteItemFromObjectCaseSensitive(block, field);
+	cJSON_AddItemToObject(block, field, value);
+}
+
 /* Appends to a string field of a block. */
 static void
 append(cJSON *block, const char *field, const char *text)
@@ -38,10 +46,7 @@ append(cJSON *block, const char *field, const char *text)
 	buf_puts(&joined, json_string_or(block, field, ""));
 	buf_puts(&joined, text);
 	cJSON *value = cJSON_CreateString(joined.bytes);
-	if (get(block, field))
-		cJSON_ReplaceItemInObjectCaseSensitive(block, field, value);
-	else
-		cJSON_AddItemToObject(block, field, value);
+	set_field(block, field, value);
 }
 
 static void
@@ -132,9 +137,8 @@ block_delta(struct anthropic_stream *s, const cJSON *event)
 		append(block, "thinking", text);
 		buf_puts(&a->reasoning, text);
 	} else if (strcmp(type, "signature_delta") == 0) {
-		cJSON_DeleteItemFromObjectCaseSensitive(block, "signature");
-		cJSON_AddStringToObject(block, "signature",
-		    json_string_or(delta, "signature", ""));
+		set_field(block, "signature",
+		    cJSON_CreateString(json_string_or(delta, "signature", "")));
 	} else if (strcmp(type, "input_json_delta") == 0) {
 		const char *json = json_string_or(delta, "partial_json", "");
 		slots_add(&a->slots,
@@ -335,7 +339,7 @@ anthropic_stream_blocks(struct answer *a)
 					json_string_or(block, "id", "")) == 0)
 					object = a->calls[i].object;
 			cJSON *input = object ? cJSON_Parse(object) : NULL;
-			cJSON_ReplaceItemInObjectCaseSensitive(block, "input",
+			set_field(block, "input",
 			    input ? input : cJSON_CreateObject());
 		}
 		cJSON_AddItemToArray(kept, block);
