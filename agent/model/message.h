@@ -30,8 +30,9 @@ struct message {
 	enum message_type type;
 	char *id;      /* ours, unique; never NULL once stored */
 	char *content; /* UTF-8 text, never NULL */
-	/* Content blocks other than text (images of read_file …): JSON array
-	 * text, or NULL. */
+	/* Content blocks other than text (images of read_file, thinking …): JSON
+	 * array text, or NULL. Blocks that repeat content or calls are not kept
+	 * in the record. */
 	char *blocks;
 	char *reasoning;         /* apart from the answer, or NULL */
 	struct tool_call *calls; /* of an AI message */
@@ -55,7 +56,8 @@ char *message_new_id(void);
 /* Appends the LangChain record. Objects in arguments with a key "lc" are
  * guarded as LangChain JS does; invalid arguments go to invalid_tool_calls. */
 void message_to_record(const struct message *m, struct buf *out);
-/* Reads a record of ours (or a plain LangChain one). */
+/* Reads a record of ours, a plain LangChain one or a {role, content} object;
+ * id may be NULL then. INVALID: `m` needs no message_finish. */
 int message_from_record(struct message *m, const char *json, size_t len,
     struct status *st);
 /* Appends the line of the `messages` file, with its LF. */
