@@ -29,6 +29,8 @@ struct model_request { /* borrowed for the call */
 /* Called on the turn's worker as the answer arrives. */
 struct model_sink {
 	void (*text)(void *arg, const char *bytes, size_t len);
+	/* A line for the log (a retry), or NULL. */
+	void (*note)(void *arg, const char *line);
 	void *arg;
 };
 
