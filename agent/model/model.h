@@ -36,8 +36,11 @@ struct model_sink {
 
 struct model_settings {       /* borrowed until model_open returns */
 	const char *spec;     /* "provider:name" */
-	const char *base_url; /* NULL = the provider's own */
-	const char *api_key;  /* NULL = none */
+	const char *base_url; /* NULL = the provider's variable or its own */
+	const char *api_key;  /* NULL = the provider's variable */
+	/* Value of a variable or NULL; may be NULL itself. */
+	const char *(*env)(void *arg, const char *name);
+	void *env_arg;
 };
 
 enum model_check {

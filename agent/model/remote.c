@@ -47,19 +47,42 @@ static const struct {
 	{ "perplexity", { .rules = { .alternate = true } } },
 };
 
+static bool
+ends_with(const char *s, size_t len, const char *tail)
+{
+	size_t n = strlen(tail);
+
+	return len >= n && memcmp(s + len - n, tail, n) == 0;
+}
+
+/* People give the address with a slash at the end, or the full path. */
+static char *
+endpoint(const char *base, bool anthropic)
+{
+	static const char *const openai_tail[] = { "/chat/completions", NULL };
+	static const char *const anthropic_tail[] = { "/v1/messages",
+		"/messages", "/v1", NULL };
+	const char *const *tail = anthropic ? anthropic_tail : openai_tail;
+	size_t len = strlen(base);
+
+	while (len > 0 && base[len - 1] == '/')
+		len--;
+	for (size_t i = 0; tail[i]; i++)
+		if (ends_with(base, len, tail[i]))
+			len -= strlen(tail[i]);
+	return xasprintf("%.*s%s", (int)len, base,
+	    anthropic ? "/v1/messages" : "/chat/completions");
+}
+
 struct remote *
 remote_create(const struct remote_settings *settings)
 {
 	struct remote *r = xcalloc(1, sizeof *r);
-	size_t len = strlen(settings->base_url);
 
-	while (len > 0 && settings->base_url[len - 1] == '/')
-		len--;
 	r->anthropic = strcmp(settings->provider, "anthropic") == 0;
 	r->nim = strcmp(settings->provider, "nvidia") == 0;
 	r->model = xstrdup(settings->model);
-	r->url = xasprintf("%.*s%s", (int)len, settings->base_url,
-	    r->anthropic ? "/v1/messages" : "/chat/completions");
+	r->url = endpoint(settings->base_url, r->anthropic);
 	r->api_key = settings->api_key ? xstrdup(settings->api_key) : NULL;
 	r->http = http_client_create();
 	for (size_t i = 0; i < ARRAY_SIZE(profiles); i++)
