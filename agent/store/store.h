@@ -20,7 +20,9 @@
 struct store;
 
 /* Opens or makes DIR/threads.db and takes DIR/lock. BUSY: another mount has
- * it. INVALID: damaged or not ours (left alone). `st` says what to do. */
+ * it. INVALID: damaged or not ours (left alone). `st` says what to do. The
+ * connection is made at the first use: the process may fork in between, and
+ * the child alone goes on. */
 int store_open(const char *dir, struct store **out, struct status *st);
 /* Checkpoints the WAL, gives up the lock. Accepts NULL. */
 void store_close(struct store *s);
@@ -99,10 +101,11 @@ int store_turn_start(struct store *s, int64_t thread, int64_t turn,
 int store_turn_reply(struct store *s, int64_t thread, int64_t turn,
     const struct message *ai, int64_t script_position, struct status *st);
 /* Results of one AI message, in call order: {messages appended, calls ended,
- * checkpoint}. */
+ * checkpoint}. The turn is running, or was interrupted. */
 int store_turn_results(struct store *s, int64_t thread, int64_t turn,
     const struct message *tools, size_t count, struct status *st);
-/* {turn ended, checkpoint}. phase: DONE, FAILED or CANCELED. */
+/* {turn ended}; no message, so no new checkpoint. From running to DONE, FAILED,
+ * CANCELED or INTERRUPTED, from queued to CANCELED or FAILED. */
 int store_turn_end(struct store *s, int64_t thread, int64_t turn,
     enum turn_phase phase, const char *error_code, const char *error_text,
     struct status *st);
