@@ -83,13 +83,18 @@ struct mirror_call {
 	bool (*step)(struct mirror_call *call);
 	uint32_t node, node2;
 	char *name, *name2;
-	int flags;
+	int flags, what;
 	mode_t mode;
 	int64_t off;
 	size_t len;
 	struct timespec times[2];
 	uint64_t seen;
 	unsigned tries;
+	int64_t began;
+	struct waiters *on;
+	struct content *content;
+	struct mirror_file *handle;
+	void (*finish)(struct mirror_call *call);
 };
 
 /* If it still waits: unlinks it and answers CANCELED (done runs before the
