@@ -17,9 +17,26 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#define ARRAY_SIZE(a)     (sizeof(a) / sizeof((a)[0]))
-#define MIN(a, b)         ((a) < (b) ? (a) : (b))
-#define MAX(a, b)         ((a) > (b) ? (a) : (b))
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+/* Each argument is evaluated once; names are unique, so that they nest. */
+#define LESSER_(a, b, x, y)                    \
+	({                                     \
+		__typeof__((a) + (b)) x = (a); \
+		__typeof__((a) + (b)) y = (b); \
+		x < y ? x : y;                 \
+	})
+#define GREATER_(a, b, x, y)                   \
+	({                                     \
+		__typeof__((a) + (b)) x = (a); \
+		__typeof__((a) + (b)) y = (b); \
+		x > y ? x : y;                 \
+	})
+#define PASTE_(a, b)  a##b
+#define UNIQUE_(a, n) PASTE_(a, n)
+#define MIN(a, b) \
+	LESSER_(a, b, UNIQUE_(x_, __COUNTER__), UNIQUE_(y_, __COUNTER__))
+#define MAX(a, b) \
+	GREATER_(a, b, UNIQUE_(x_, __COUNTER__), UNIQUE_(y_, __COUNTER__))
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
 #define MUST_CHECK        __attribute__((warn_unused_result))
 
