@@ -5,7 +5,8 @@ PREFIX ?= /usr/local
 CC     ?= cc
 VERSION := 0.1.0
 
-PKGS_AGENT := libcurl libcjson sqlite3
+# msgpack-c calls itself msgpack before release 6.
+PKGS_AGENT := libcurl libcjson sqlite3 zlib $(if $(shell pkg-config --exists msgpack && echo yes),msgpack,msgpack-c)
 PKGS_FS    := fuse3
 PKGS_BOX   := libmicrohttpd libcjson
 have = $(shell pkg-config --exists $(1) && echo yes)
