@@ -13,7 +13,6 @@ struct state_file {
 	struct lock lock;
 	/* under lock */
 	struct buf text;
-	bool begun; /* the text of OPEN was read */
 };
 
 int64_t
@@ -35,12 +34,11 @@ on_read(fuse_req_t req, struct handle *h, size_t size, off_t off, int flags)
 	if (off == 0)
 		thread_state_text(h->thread, &text);
 	lock_acquire(&f->lock);
-	if (off == 0 && f->begun) {
+	if (off == 0) {
 		struct buf old = f->text;
 		f->text = text;
 		text = old;
 	}
-	f->begun = true;
 	size_t from = MIN((size_t)off, f->text.len);
 	size = MIN(size, f->text.len - from);
 	auto_free char *out = malloc(size + 1);

@@ -72,8 +72,8 @@ mountpoint_holds(const char *mountpoint, const char *what, const char *dir,
 	    (dir[len] != '/' && dir[len] != '\0'))
 		return 0;
 	return status_set(st, STATUS_INVALID,
-	    "%s: the %s %s lies inside the mount point: choose another", what,
-	    what, dir);
+	    "%s lies inside the mount point: choose another with -o %s=DIR",
+	    dir, what);
 }
 
 static int

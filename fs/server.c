@@ -15,6 +15,7 @@
 #include <sys/signalfd.h>
 
 #include "agent/base/clock.h"
+#include "agent/base/path.h"
 #include "agent/sandbox/sandbox.h"
 #include "agent/store/store.h"
 #include "fs/loop.h"
@@ -124,7 +125,8 @@ last_words(int fd, char out[256])
 	while (len > 0 && text[len - 1] == '\n')
 		text[--len] = '\0';
 	const char *line = strrchr(text, '\n');
-	snprintf(out, 256, "%s", line ? line + 1 : text);
+	escape_line(out, 256, line ? line + 1 : text,
+	    strlen(line ? line + 1 : text));
 }
 
 /* libfuse and fusermount3 report on stderr; ours is to be the one line. */
