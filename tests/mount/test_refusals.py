@@ -1,12 +1,11 @@
 """Contract §2: what is refused, where, with which errno, and that it is told
 in `log` and in `state.error`. Also contract §8: unknown providers."""
-import errno
 import os
 import time
 
 import pytest
 
-from saf import errno_of, run, wait_for
+from saf import errno_of, mounted, run, wait_for
 
 
 def open_prompt(t):
@@ -160,7 +159,6 @@ def test_unknown_provider_at_start(fresh, model):
             env=fresh.env)
     assert p.returncode == 1
     assert len(p.stderr.splitlines()) == 1, p.stderr
-    from saf import mounted
     assert not mounted(fresh.path)
 
 
