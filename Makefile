@@ -50,7 +50,8 @@ $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) $(CFLAGS_PKG) -c -o $@ $<
 
-link = $(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.o %.a,$^)
+# Objects before archives: a fake beside a test stands in for the archive's member.
+link = $(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^)
 $(BUILD)/sandagentfs: $(call obj,fs/main.c) $(BUILD)/libfs.a $(BUILD)/libagent.a
 	$(link) $(LIBS_FS) $(LIBS_AGENT)
 $(BUILD)/sandagentfs-box: $(call obj,agent/box/main.c) $(BUILD)/libbox.a
@@ -58,6 +59,7 @@ $(BUILD)/sandagentfs-box: $(call obj,agent/box/main.c) $(BUILD)/libbox.a
 $(call test,$(TEST_AGENT)): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libagent.a
 	@mkdir -p $(@D)
 	$(link) -lcmocka $(LIBS_AGENT)
+$(call test,$(wildcard tests/agent/mirror/*_test.c)): $(call obj,$(wildcard tests/agent/mirror/fake_*.c))
 $(call test,$(TEST_BOX)): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libbox.a
 	@mkdir -p $(@D)
 	$(link) -lcmocka $(LIBS_BOX)

@@ -66,6 +66,8 @@ struct sandbox_view {
 	char expires_at[40]; /* RFC 3339 or "" */
 	bool ours;           /* it carries our label and our store's id */
 	bool created;        /* made by this process (for a log line) */
+	bool started;        /* made or started by this process, not stopped */
+	char reason[160];    /* of the state error, or "" */
 };
 
 void sandbox_view(struct sandbox *sb, struct sandbox_view *out);

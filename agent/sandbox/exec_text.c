@@ -1,0 +1,129 @@
+/*
+ * A command's scratch files, all named $D.*: its first words are the guard.
+ *
+ *   done  a FIFO; making it is what only the first run of the script can do.
+ *         Opened for both ways before anything starts, so that no early line
+ *         is lost; three lines are written, for replays that wait too
+ *   pid   the command's process group
+ *   out   its output, opened for appending: it may be cut while it grows
+ *   rc    its exit code, 128+n for a signal
+ *   cut   bytes cut from `out` so far
+ *
+ * The command is the leader of a session of its own. What waits for it is a
+ * plain child of our shell outside that group, so that `kill -9 0` in there
+ * still leaves an exit code. Nothing of all this holds the pipe that the
+ * server reads, nor gives the command the FIFO. What a shell without job
+ * control starts with `&` ignores SIGINT and SIGQUIT for ever; env undoes that
+ * where it can.
+ */
+#include "agent/sandbox/exec_text.h"
+
+#include "agent/sandbox/sandbox.h"
+#include "agent/sandbox/shell.h"
+
+/* The longest word that execve() takes is 128 KiB. */
+#define WORD_MAX 120000
+#define ENV      "'env --default-signal=INT,QUIT'"
+
+void
+exec_text_common(struct buf *script, const char *id, size_t output_max)
+{
+	size_t head = output_max / 2, note = MIN((size_t)EXEC_NOTE, head / 2);
+	size_t tail = output_max - head - note;
+
+	buf_printf(script, "D=" SANDBOX_SCRATCH "/x-%s\n", id);
+	buf_printf(script,
+	    "report() {\n"
+	    "rc=; [ ! -s $D.rc ] || read -r rc <$D.rc\n"
+	    "pg=; [ ! -s $D.pid ] || read -r pg <$D.pid\n"
+	    "cut=0; [ ! -s $D.cut ] || read -r cut <$D.cut\n"
+	    "if [ -n \"$rc\" ]; then echo \"=saf=state ended $rc\"\n"
+	    "elif [ -n \"$pg\" ] && kill -0 -- -$pg 2>/dev/null; then "
+	    "echo \"=saf=state running $pg\"\n"
+	    "elif [ -n \"$pg\" ]; then sleep 0.1; "
+	    "if [ -s $D.rc ]; then read -r rc <$D.rc; "
+	    "echo \"=saf=state ended $rc\"; else echo =saf=state lost; fi\n"
+	    "else echo =saf=state none; fi\n"
+	    "n=0; [ ! -e $D.out ] || n=$(wc -c <$D.out)\n"
+	    "echo \"=saf=size $((n)) $((cut))\"\n"
+	    "echo =saf=head\n"
+	    "if [ $((n)) -le %zu ]; then [ $((n)) -eq 0 ] || base64 <$D.out\n"
+	    "else head -c %zu $D.out | base64; echo =saf=tail\n"
+	    "tail -c %zu $D.out | base64; fi; }\n",
+	    output_max, head, tail);
+}
+
+void
+exec_text_start(struct buf *script, const char *command, const char *cwd,
+    int wait_s, int env_signals)
+{
+	size_t len = strlen(command);
+
+	shell_assign(script, "W", cwd, strlen(cwd));
+	shell_assign(script, "C", command, len);
+	buf_puts(script,
+	    "[ -d " SANDBOX_SCRATCH " ] || mkdir -p -m 700 " SANDBOX_SCRATCH
+	    " 2>/dev/null\n"
+	    "if e=$(mkfifo -m 600 $D.done 2>&1); then\n"
+	    "exec 3<>$D.done\n"
+	    "if cd -- \"$W\" 2>/dev/null; then\n");
+	if (env_signals < 0)
+		buf_puts(script,
+		    "V=; v=0; if env --default-signal=INT true 2>/dev/null; "
+		    "then V=" ENV "; v=1; fi; echo \"=saf=env $v\"\n"
+		    /* once a start: what earlier ones left behind */
+		    "find " SANDBOX_SCRATCH " -mindepth 1 -maxdepth 1 "
+		    "-mmin +1440 -exec rm -rf {} + </dev/null >/dev/null 2>&1 "
+		    "&\n");
+	else
+		buf_printf(script, "V=%s\n", env_signals > 0 ? ENV : "");
+	if (len > WORD_MAX)
+		/* a file instead of a word; sh reads it as it goes */
+		buf_puts(script,
+		    "printf '%s\\n' \"$C\" >$D.cmd; C=\". $D.cmd\"\n");
+	buf_puts(script,
+	    "S=sh; command -v bash >/dev/null && S=bash\n"
+	    "L=; command -v setsid >/dev/null && L=setsid\n"
+	    /* the variables that we were given are not the command's */
+	    "(\nunset LC_ALL ZDOTDIR OLDPWD\n"
+	    "$V $L $S -c \"$C\" </dev/null >>$D.out 2>&1 3>&- &\n"
+	    "p=$!; echo $p >$D.pid; wait $p; echo $? >$D.rc\n"
+	    "printf '\\n\\n\\n' >&3\n"
+	    ") </dev/null >/dev/null 2>&1 &\n"
+	    "else echo =saf=err ENOENT; rm -f $D.done; fi\n"
+	    /* no FIFO and no trace of a first run: nothing can run here */
+	    "elif [ -p $D.done ]; then exec 3<>$D.done\n"
+	    "else echo \"=saf=err ${e##*: }\"; fi\n");
+	buf_printf(script,
+	    "[ ! -p $D.done ] || [ -s $D.rc ] || "
+	    "timeout %d sh -c 'read -r x' <&3 2>/dev/null\n"
+	    "exec 3>&-\n",
+	    wait_s);
+}
+
+void
+exec_text_kill(struct buf *script)
+{
+	buf_puts(script,
+	    "[ -d " SANDBOX_SCRATCH " ] || mkdir -p -m 700 " SANDBOX_SCRATCH
+	    " 2>/dev/null\n"
+	    "if mkfifo -m 600 $D.done 2>/dev/null; then :; else\n"
+	    "i=0; while [ ! -s $D.pid ] && [ ! -s $D.rc ] && [ $i -lt 20 ]; do "
+	    "sleep 0.02; i=$((i+1)); done\n"
+	    "if [ -s $D.pid ] && [ ! -s $D.rc ]; then read -r p <$D.pid\n"
+	    "kill -KILL -- -$p 2>/dev/null || kill -KILL $p 2>/dev/null\n"
+	    "i=0; while kill -0 -- -$p 2>/dev/null && [ $i -lt 20 ]; do "
+	    "sleep 0.02; i=$((i+1)); done\n"
+	    "echo =saf=killed\n"
+	    "fi; fi\n");
+}
+
+void
+exec_text_trim(struct buf *script, int64_t limit)
+{
+	buf_printf(script,
+	    "n=$(wc -c <$D.out); if [ $((n)) -gt %lld ]; then\n"
+	    "c=0; [ ! -s $D.cut ] || read -r c <$D.cut\n"
+	    ": >$D.out; echo $((c+n)) >$D.cut; fi\n",
+	    (long long)limit);
+}
