@@ -19,6 +19,7 @@ struct destination {
 	struct destination *next;
 	char *key;
 	char *path;
+	char *sent; /* the same before its repair, for the answer */
 };
 
 enum field { FIELD_OTHER, FIELD_PATH, FIELD_FILE };
@@ -64,6 +65,7 @@ destination_free(struct destination *d)
 		return;
 	free(d->key);
 	free(d->path);
+	free(d->sent);
 	free(d);
 }
 
@@ -148,23 +150,34 @@ on_bytes(void *arg, const char *bytes, size_t len)
 	b->fd = -1;
 }
 
+/* Gives the text without white space around it. */
+static char *
+trim(const struct buf *text)
+{
+	static const char space[] = " \t\r\n\v\f";
+	const char *s = text->bytes + strspn(text->bytes, space);
+	size_t n = strlen(s);
+
+	while (n > 0 && strchr(space, s[n - 1]))
+		n--;
+	return xstrndup(s, n);
+}
+
 static void
 end_path(struct bulk *b)
 {
 	auto_buf clean = BUF_INIT(PATH_FIELD_MAX * 3);
-	char *s = b->text.bytes;
+	auto_free char *sent = trim(&b->text);
 
-	text_add_utf8(&clean, s, b->text.len);
-	s = clean.bytes + strspn(clean.bytes, " \t\r\n\v\f");
-	size_t n = strlen(s);
-	while (n > 0 && strchr(" \t\r\n\v\f", s[n - 1]))
-		n--;
-	if (n == 0 || b->text.failed || b->waiting_count >= PATHS_MAX) {
+	text_add_utf8(&clean, sent, strlen(sent));
+	if (clean.len == 0 || b->text.failed || clean.failed ||
+	    b->waiting_count >= PATHS_MAX) {
 		add_error_text(b, "path[", b->key, "]: empty path");
 	} else {
 		struct destination *d = xcalloc(1, sizeof *d);
 		d->key = take(b->key);
-		d->path = xstrndup(s, n);
+		d->sent = take(sent);
+		d->path = buf_take(&clean);
 		d->next = b->waiting;
 		b->waiting = d;
 		b->waiting_count++;
@@ -179,7 +192,7 @@ end_file(struct bulk *b)
 		add_error(b, b->to->path, "close", "close", b->to->path, errno);
 	} else if (b->fd >= 0) {
 		cJSON *file = cJSON_CreateObject();
-		cJSON_AddStringToObject(file, "path", b->to->path);
+		cJSON_AddStringToObject(file, "path", b->to->sent);
 		cJSON_AddNumberToObject(file, "bytes", (double)b->written);
 		cJSON_AddItemToArray(b->files, file);
 	}

@@ -12,7 +12,7 @@
 
 static enum MHD_Result
 text_reply(struct http_request *r, unsigned status, const char *text,
-    const char *range_header)
+    const char *header, const char *value)
 {
 	struct MHD_Response *response =
 	    MHD_create_response_from_buffer(strlen(text),
@@ -21,11 +21,20 @@ text_reply(struct http_request *r, unsigned status, const char *text,
 	if (response) {
 		MHD_add_response_header(response, "Content-Type",
 		    "text/plain; charset=utf-8");
-		if (range_header)
-			MHD_add_response_header(response, "Content-Range",
-			    range_header);
+		if (header)
+			MHD_add_response_header(response, header, value);
 	}
 	return http_reply_response(r, status, response);
+}
+
+static void
+attachment(struct buf *out, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	buf_puts(out, "attachment; ");
+	gotext_disposition(out, name, strlen(name));
 }
 
 static void
@@ -33,11 +42,8 @@ add_headers(struct MHD_Response *response, char *path, const struct stat *st)
 {
 	auto_buf disposition = BUF_INIT(CONNECTION_TEXT_MAX);
 	char modified[40];
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
 
-	buf_puts(&disposition, "attachment; ");
-	gotext_disposition(&disposition, name, strlen(name));
+	attachment(&disposition, path);
 	MHD_add_response_header(response, "Content-Disposition",
 	    disposition.bytes);
 	MHD_add_response_header(response, "Content-Description",
@@ -223,9 +229,9 @@ serve(struct http_request *r, int fd, char *path, const struct stat *st)
 		snprintf(header, sizeof header, "bytes */%lld",
 		    (long long)st->st_size);
 		return result == RANGE_INVALID
-		    ? text_reply(r, 416, "invalid range\n", NULL)
+		    ? text_reply(r, 416, "invalid range\n", NULL, NULL)
 		    : text_reply(r, 416, "invalid range: failed to overlap\n",
-			  header);
+			  "Content-Range", header);
 	}
 	if (result == RANGE_NONE)
 		ranges[0] = (struct range){ 0, st->st_size };
@@ -257,11 +263,15 @@ download(struct http_request *r)
 		return toolbox_errno(r, EINVAL);
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
-	if (!utf8_valid(name, strlen(name)))
-		return text_reply(r, 404, "404 page not found\n", NULL);
+	if (!utf8_valid(name, strlen(name))) {
+		auto_buf disposition = BUF_INIT(CONNECTION_TEXT_MAX);
+		attachment(&disposition, path);
+		return text_reply(r, 404, "404 page not found\n",
+		    "Content-Disposition", disposition.bytes);
+	}
 	int fd = toolbox_open(r, path, &st);
 	if (fd < 0 && errno == EACCES)
-		return text_reply(r, 403, "403 Forbidden\n", NULL);
+		return text_reply(r, 403, "403 Forbidden\n", NULL, NULL);
 	if (fd < 0)
 		return toolbox_errno(r, errno);
 	if (!S_ISREG(st.st_mode))

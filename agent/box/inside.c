@@ -2,7 +2,6 @@
 #include "agent/box/inside.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -20,12 +19,6 @@
 #define GRACE_MS 1000
 
 extern char **environ;
-
-static void
-own(int fd)
-{
-	fcntl(fd, F_SETFD, FD_CLOEXEC);
-}
 
 static void
 await_end(int life_fd)
@@ -51,8 +44,8 @@ inside_run(const struct options *o)
 		.files = (uint64_t)o->files,
 	};
 
-	own(o->listen_fd);
-	own(o->life_fd);
+	/* Also the folder's lock, which is this process's alone. */
+	close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
 	/* Commands run as the same user: keep them out of this process's
 	 * memory and descriptors. */
 	prctl(PR_SET_DUMPABLE, 0);

@@ -87,5 +87,9 @@ range_parse(const char *text, int64_t size, struct range out[RANGE_MAX],
 	}
 	if (*count == 0)
 		return beyond && size > 0 ? RANGE_NO_OVERLAP : RANGE_NONE;
-	return sum > size ? RANGE_NONE : RANGE_OK;
+	if (sum > size) {
+		*count = 0;
+		return RANGE_NONE;
+	}
+	return RANGE_OK;
 }

@@ -213,7 +213,9 @@ rootfs_add(struct args *a, const struct place *p, const struct hostenv *h,
 	} own[] = { { "home", "/home/daytona" }, { "tmp", "/tmp" },
 		{ "venv", "/opt/venv" } };
 
-	args_add_all(a, "--proc", "/proc", "--dev", "/dev", NULL);
+	/* What bubblewrap makes on its way is closed to others. */
+	args_add_all(a, "--dir", "/home", "--dir", "/opt", "--dir", "/run",
+	    "--dir", "/sys", "--proc", "/proc", "--dev", "/dev", NULL);
 	if (modern)
 		args_add_all(a, "--size", SHM_BYTES, "--perms", "1777",
 		    "--tmpfs", "/dev/shm", NULL);
