@@ -27,11 +27,93 @@ enum ext_code {
 static void print_value(struct buf *out, const msgpack_object *o,
     unsigned depth);
 
+/* How many bytes the number after a tag has, and how many elements or bytes of
+ * content follow: the library makes room for as many as the input claims. */
+struct head {
+	size_t size;    /* of tag and number */
+	size_t content; /* bytes */
+	size_t items;   /* elements */
+};
+
+static size_t
+number_at(const unsigned char *p, const unsigned char *end, size_t bytes)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < bytes && p + i < end; i++)
+		n = n << 8 | p[i];
+	return n;
+}
+
+static struct head
+read_head(const unsigned char *p, const unsigned char *end)
+{
+	unsigned char tag = *p;
+
+	if (tag >= 0x80 && tag <= 0x8f) /* small map, array, string */
+		return (struct head){ 1, 0, (tag & 15U) * 2U };
+	if (tag >= 0x90 && tag <= 0x9f)
+		return (struct head){ 1, 0, tag & 15U };
+	if (tag >= 0xa0 && tag <= 0xbf)
+		return (struct head){ 1, tag & 31U, 0 };
+	if (tag >= 0xc4 && tag <= 0xc9) { /* bin, then ext with its code */
+		size_t bytes = (size_t)1 << ((tag - 0xc4) % 3);
+		return (struct head){ 1 + bytes,
+			number_at(p + 1, end, bytes) + (tag >= 0xc7), 0 };
+	}
+	if (tag >= 0xca && tag <= 0xd3) { /* floats, integers */
+		static const unsigned char sizes[] = { 4, 8, 1, 2, 4, 8, 1, 2,
+			4, 8 };
+		return (struct head){ 1, sizes[tag - 0xca], 0 };
+	}
+	if (tag >= 0xd4 && tag <= 0xd8) /* ext of 1, 2, 4, 8, 16 bytes */
+		return (struct head){ 2, (size_t)1 << (tag - 0xd4), 0 };
+	if (tag >= 0xd9 && tag <= 0xdb) {
+		size_t bytes = (size_t)1 << (tag - 0xd9);
+		return (
+		    struct head){ 1 + bytes, number_at(p + 1, end, bytes), 0 };
+	}
+	if (tag >= 0xdc) { /* array, map; above them small integers */
+		size_t bytes = (tag & 1U) ? 4 : 2;
+		size_t each = tag >= 0xde ? 2 : 1;
+		return tag >= 0xe0
+		    ? (struct head){ 1, 0, 0 }
+		    : (struct head){ 1 + bytes, 0,
+			      each * number_at(p + 1, end, bytes) };
+	}
+	return (struct head){ 1, 0, 0 };
+}
+
+/* Can the input hold what it claims? */
+static bool
+is_plausible(const char *bytes, size_t len)
+{
+	const unsigned char *p = (const unsigned char *)bytes;
+	const unsigned char *end = p + len;
+	size_t items = 1;
+
+	while (items > 0) {
+		if (p >= end)
+			return false;
+		struct head head = read_head(p, end);
+		size_t left = (size_t)(end - p);
+		if (head.size > left || head.content > left - head.size)
+			return false;
+		p += head.size + head.content;
+		items += head.items - 1;
+		if (items > (size_t)(end - p))
+			return false;
+	}
+	return true;
+}
+
 static int
 unpack(msgpack_unpacked *u, const char *bytes, size_t len)
 {
 	size_t offset = 0;
 
+	if (!is_plausible(bytes, len))
+		return -1;
 	msgpack_unpacked_init(u);
 	if (msgpack_unpack_next(u, bytes, len, &offset) ==
 		MSGPACK_UNPACK_SUCCESS &&

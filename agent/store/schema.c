@@ -16,6 +16,7 @@
  * Notes on the statements, for they are stored without comments:
  * - message: each message once, as its LangChain record; `line` is a branch of
  *   a conversation, seq counts from 1 within it.
+ * - turn: `accepted` is the order over all threads, whatever the clock says.
  * - step: a checkpoint. Ours: the messages 1..upto of `line`. A foreign one has
  *   no line: raw and raw_metadata are what the other program wrote.
  * - The view must not be a UNION: that would build every row for the newest.
@@ -35,6 +36,7 @@ static const char schema_1[] =
     " sandbox_ours INTEGER NOT NULL DEFAULT 0,"
     " script_position INTEGER NOT NULL DEFAULT 0);"
     "CREATE TABLE turn ("
+    " accepted INTEGER PRIMARY KEY,"
     " thread INTEGER NOT NULL REFERENCES thread ON DELETE CASCADE,"
     " turn INTEGER NOT NULL,"
     " phase INTEGER NOT NULL,"
@@ -49,7 +51,7 @@ static const char schema_1[] =
     " tool_calls INTEGER NOT NULL DEFAULT 0,"
     " input_tokens INTEGER NOT NULL DEFAULT -1,"
     " output_tokens INTEGER NOT NULL DEFAULT -1,"
-    " PRIMARY KEY (thread, turn)) WITHOUT ROWID;"
+    " UNIQUE (thread, turn));"
     "CREATE INDEX turn_open ON turn (phase) WHERE phase <= 1;"
     "CREATE TABLE call ("
     " thread INTEGER NOT NULL,"
@@ -60,7 +62,8 @@ static const char schema_1[] =
     " name TEXT NOT NULL,"
     " state INTEGER NOT NULL,"
     " PRIMARY KEY (thread, turn, reply, position),"
-    " FOREIGN KEY (thread, turn) REFERENCES turn ON DELETE CASCADE)"
+    " FOREIGN KEY (thread, turn) REFERENCES turn (thread, turn)"
+    " ON DELETE CASCADE)"
     " WITHOUT ROWID;"
     "CREATE INDEX call_open ON call (thread, state) WHERE state <= 1;"
     "CREATE TABLE push ("

@@ -323,7 +323,7 @@ queued_locked(struct store *s,
 {
 	auto_query *query = db_ask(&s->db, st,
 	    "SELECT " TURN_COLUMNS " FROM turn"
-	    " WHERE phase = ? AND phase <= 1 ORDER BY queued_ms, thread, turn",
+	    " WHERE phase = ? AND phase <= 1 ORDER BY accepted",
 	    DB_INT(TURN_QUEUED));
 	int row = query ? 1 : -1;
 
