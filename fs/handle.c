@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/eventfd.h>
 
 #include "fs/wakeup.h"
 
@@ -33,6 +34,15 @@ handles_close_all(struct handles *hs)
 		if (h)
 			handle_release(h);
 	} while (h);
+}
+
+bool
+handles_any(struct handles *hs)
+{
+	lock_acquire(&hs->lock);
+	bool any = hs->first != NULL;
+	lock_release(&hs->lock);
+	return any;
 }
 
 void
@@ -94,7 +104,10 @@ handle_release(struct handle *h)
 	*h->back = h->next;
 	if (h->next)
 		h->next->back = h->back;
+	bool last = !hs->first;
 	lock_release(&hs->lock);
+	if (last && atomic_load(&h->session->orphaned))
+		eventfd_write(h->session->end_fd, 1);
 	wakeup_poll_end(h->session->wakeups, h);
 	if (h->ops->close)
 		h->ops->close(h);

@@ -53,6 +53,7 @@ struct handle {
 struct handles;
 
 struct handles *handles_create(void);
+bool handles_any(struct handles *hs);
 /* Closes those that the kernel will never release any more. */
 void handles_close_all(struct handles *hs);
 void handles_destroy(struct handles *hs);

@@ -2,10 +2,14 @@
 #include "fs/loop.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 
 #include "agent/base/diag.h"
+#include "fs/handle.h"
+#include "fs/mountinfo.h"
+#include "fs/mountpoint.h"
 
 #define WORKERS_MAX 16
 
@@ -64,14 +68,36 @@ loop_start(struct session *s, unsigned workers)
 	return l;
 }
 
-void
-loop_wait(struct loop *l, int signal_fd)
+static bool
+is_mounted(const char *mountpoint)
 {
-	struct pollfd p[2] = { { .fd = signal_fd, .events = POLLIN },
-		{ .fd = l->session->end_fd, .events = POLLIN } };
+	auto_free char *table = mountpoint_table();
 
-	while (poll(p, 2, -1) < 0 && errno == EINTR)
-		;
+	return mountinfo_at(table, mountpoint) == MOUNTINFO_OURS;
+}
+
+void
+loop_wait(struct loop *l, int signal_fd, const char *mountpoint)
+{
+	struct session *s = l->session;
+	/* Polled, it tells of each change of the mount table. */
+	auto_fd int table = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	struct pollfd p[3] = { { .fd = signal_fd, .events = POLLIN },
+		{ .fd = s->end_fd, .events = POLLIN },
+		{ .fd = table, .events = POLLPRI } };
+
+	for (;;) {
+		if (!atomic_load(&s->orphaned) && !is_mounted(mountpoint)) {
+			atomic_store(&s->orphaned, true);
+			p[2].fd = -1;
+			if (!handles_any(s->handles))
+				return;
+		}
+		if (poll(p, 3, -1) < 0 && errno != EINTR)
+			return;
+		if (p[0].revents || p[1].revents)
+			return;
+	}
 }
 
 void

@@ -13,8 +13,13 @@
 struct loop;
 
 struct loop *loop_start(struct session *s, unsigned workers);
-/* Blocks until the mount ends or one of the signals of `signal_fd` comes. */
-void loop_wait(struct loop *l, int signal_fd);
+/*
+ * Blocks until one of the signals of `signal_fd` comes or the mount ends. The
+ * kernel ends it when the last copy goes, and another mount namespace (a
+ * container, our own sandboxes) may keep one for ever: so it also ends when
+ * nothing of ours is mounted at `mountpoint` here and no file is open.
+ */
+void loop_wait(struct loop *l, int signal_fd, const char *mountpoint);
 /* Takes no more requests, ends the workers, frees. */
 void loop_stop(struct loop *l);
 

@@ -273,7 +273,7 @@ serve(struct server *sv, struct status *st)
 		sv->mountpoint, provider_word(sv->provider), s->model);
 	diag_info("serving %s", sv->mountpoint);
 	start_ready(&sv->start, line);
-	loop_wait(sv->loop, sv->signal_fd);
+	loop_wait(sv->loop, sv->signal_fd, sv->mountpoint);
 	return 0;
 }
 

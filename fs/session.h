@@ -31,7 +31,7 @@ struct session {
 	struct fuse_session *fuse;
 	const struct settings *settings;
 	struct threads *_Atomic threads; /* set while turns already run */
-	uid_t uid;               /* who mounted: the owner of everything */
+	uid_t uid; /* who mounted: the owner of everything */
 	gid_t gid;
 	int64_t started_ms; /* wall clock */
 	struct inode_table *inodes;
@@ -41,12 +41,14 @@ struct session {
 	struct handles *handles;
 	struct gate gate; /* before what is sent unasked */
 	int ready_fd;     /* eventfd: INIT was answered, or the loop ended */
-	int end_fd;       /* eventfd: the loop ended */
+	int end_fd;       /* eventfd: time to stop */
 	/* set by INIT, before any other request */
 	bool epochs; /* the kernel knows INC_EPOCH */
 	double keep; /* time-out of workspace names, seconds */
 	/* any worker */
 	atomic_bool joined; /* INIT was answered */
+	/* Unmounted where we live: stop when the last open file is closed. */
+	atomic_bool orphaned;
 	struct epoch_seen *seen;
 	_Atomic int64_t root_changed_ms; /* wall clock */
 };
