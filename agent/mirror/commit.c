@@ -169,6 +169,9 @@ take_result_locked(struct mirror *m, struct group *g, int err,
 		m->commit_error = *st;
 		m->commit_error_ticket = g->ticket;
 	}
+	/* Rows of what ended while they were written. */
+	if (!err && m->removed_count > 0)
+		m->commit_again = true;
 	m->commit_done = g->ticket;
 	waiters_step_locked(m, &m->commit_waiters);
 }

@@ -162,7 +162,6 @@ struct node {
 	char *target;        /* symbolic link, raw */
 	struct dir *dir;     /* directory */
 	struct status error; /* of a failed push, not reported yet */
-	uint64_t error_seq;
 };
 
 /* States of a file, derived: what is true in each is checked in debug builds
@@ -187,7 +186,8 @@ enum file_state {
 
 enum op_state {
 	OP_QUEUED,
-	OP_SENT,   /* in the batch under way: nothing of it may change */
+	OP_SENT,   /* in the batch under way, or one that failed as a whole and
+		    * goes again: nothing of it may change */
 	OP_FAILED, /* refused by the sandbox: tried again at retry_at */
 };
 
@@ -202,7 +202,7 @@ struct qop {
 	bool committing; /* its row is being written */
 	bool finished;   /* off the queue, freed when the commit ends */
 	bool creates;    /* PUT of a file that the sandbox never had */
-	bool unsure;     /* sent before with unknown outcome */
+	bool unsure;     /* of an earlier run: it may have arrived */
 	bool blocked;    /* behind a failed one */
 	struct node *node, *other;
 	struct slot *slot, *slot2;
@@ -294,7 +294,8 @@ struct mirror {
 	unsigned queued;
 	unsigned changed; /* nodes with `changed` */
 	int64_t push_at;  /* when the oldest unsent one is due */
-	bool push_running, push_urgent, batch_out;
+	bool push_running, push_urgent;
+	struct batch *batch_out; /* sent, or to be sent again as it is */
 	bool push_sync; /* somebody wants the sandbox's disk to have it */
 	unsigned backoff_ms;
 	uint64_t batch;           /* number of the newest one */
@@ -580,8 +581,8 @@ void commit_remove_row_locked(struct mirror *m, int64_t row);
 
 /* --- push.c, pushed.c */
 struct batch {
-	uint64_t number;
 	int64_t began;
+	bool looked; /* batch_tighten() was done */
 	struct qop **ops;
 	struct push_op *push;
 	size_t count;
@@ -595,6 +596,7 @@ struct batch {
 /* A line for the log: "push of PATH", what, why. */
 void batch_note(struct batch *b, const char *path, const char *what,
     const char *why);
+void batch_free(struct batch *b); /* accepts NULL */
 void op_pushed_locked(struct mirror *m, struct batch *b, struct qop *op,
     struct push_op *p);
 /* No lock held: learns versions that are not known exactly. */

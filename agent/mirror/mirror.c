@@ -76,6 +76,7 @@ free_all(struct mirror *m)
 	for (struct qop *op = m->queue; op; op = op->next)
 		if (op->content && !m->discarded)
 			op->content->keep = true;
+	batch_free(m->batch_out);
 	while (m->queue) {
 		struct qop *op = m->queue;
 		m->queue = op->next;
@@ -128,7 +129,8 @@ mirror_discard(struct mirror *m)
 	queue_clear_locked(m);
 	waiters_fail_locked(m, &m->push_waiters, &st);
 	waiters_step_locked(m, &m->commit_waiters);
-	cond_broadcast(&m->push_cond);
+	if (m->batch_out)
+		push_kick_locked(m);
 	mirror_unlock(m);
 	cancel_fire(m->push_cancel);
 }

@@ -47,8 +47,11 @@ stand_behind_failed(struct qop *op, struct batch *b, int64_t now)
 	if (op->state == OP_FAILED && op->retry_at <= now)
 		op->state = OP_QUEUED;
 	op->blocked = op->state == OP_FAILED;
-	for (size_t i = 0; i < b->held_count && !op->blocked; i++)
+	for (size_t i = 0; i < b->held_count && !op->blocked; i++) {
 		op->blocked = meets(op, b->held[i]);
+		if (op->blocked)
+			op->error = b->held[i]->error;
+	}
 	if (!op->blocked)
 		return;
 	if (b->held_count == b->held_cap) {
@@ -124,31 +127,6 @@ prepare_locked(struct mirror *m, struct qop *op, struct push_op *p)
 	op->state = OP_SENT;
 }
 
-static void
-gather_locked(struct mirror *m, struct batch *b)
-{
-	int64_t now = clock_mono_ms(), bytes = 0;
-	size_t room = MIN(m->queued, (unsigned)BATCH_OPS);
-
-	*b = (struct batch){ .began = now, .number = ++m->batch };
-	b->ops = xcalloc(room + 1, sizeof(struct qop *));
-	b->push = xcalloc(room + 1, sizeof *b->push);
-	for (struct qop *op = m->queue; op && b->count < room; op = op->next) {
-		stand_behind_failed(op, b, now);
-		if (op->blocked)
-			continue;
-		if (b->count > 0 && op->content &&
-		    bytes + op->content->size > BATCH_BYTES)
-			break;
-		bytes += op->content ? op->content->size : 0;
-		b->ops[b->count] = op;
-		prepare_locked(m, op, &b->push[b->count++]);
-	}
-	b->sync = m->push_sync;
-	m->push_sync = false;
-	m->push_urgent = false;
-}
-
 void
 batch_note(struct batch *b, const char *path, const char *what, const char *why)
 {
@@ -161,17 +139,27 @@ batch_note(struct batch *b, const char *path, const char *what, const char *why)
 	    xasprintf("push of %s%s%s", safe, what, why);
 }
 
+/* Says what there is to say; no lock held. */
 static void
-batch_finish(struct mirror *m, struct batch *b)
+say_notes(struct mirror *m, struct batch *b)
 {
 	for (size_t i = 0; i < b->note_count; i++) {
 		if (m->note)
 			m->note(m->note_arg, b->notes[i]);
 		free(b->notes[i]);
 	}
+	b->note_count = 0;
+}
+
+void
+batch_free(struct batch *b)
+{
+	if (!b)
+		return;
 	free(b->ops);
 	free(b->push);
 	free(b->held);
+	free(b);
 }
 
 static bool
@@ -188,14 +176,12 @@ carries(enum push_kind kind)
 	    kind == PUSH_LINK;
 }
 
+/* Nobody knows how far it came: the same batch goes again, unchanged. */
 static void
 whole_failed_locked(struct mirror *m, struct batch *b, const struct status *st)
 {
-	for (size_t i = 0; i < b->count; i++) {
-		b->ops[i]->state = OP_QUEUED;
-		b->ops[i]->unsure = true;
+	for (size_t i = 0; i < b->count; i++)
 		b->ops[i]->failures++;
-	}
 	m->backoff_ms = m->backoff_ms == 0
 	    ? BACKOFF_FIRST
 	    : MIN(m->backoff_ms * 2, BACKOFF_MAX);
@@ -204,9 +190,6 @@ whole_failed_locked(struct mirror *m, struct batch *b, const struct status *st)
 		batch_note(b, b->ops[0]->path,
 		    " failed, will be retried: ", st->text);
 	m->push_error = *st;
-	/* What will not pass by itself is told to those who wait. */
-	if (!passes(st->code))
-		waiters_fail_locked(m, &m->push_waiters, st);
 }
 
 static void
@@ -215,7 +198,9 @@ op_refused_locked(struct mirror *m, struct batch *b, struct qop *op,
 {
 	bool quiet = st->code == STATUS_NOT_FOUND && !carries(op->kind);
 
-	if (op->failures++ == 0 && !quiet)
+	bool first = op->failures++ == 0;
+
+	if (first && !quiet)
 		batch_note(b, op->path, " failed: ", st->text);
 	if (!carries(op->kind)) {
 		/* What is there is shown again. */
@@ -230,10 +215,8 @@ op_refused_locked(struct mirror *m, struct batch *b, struct qop *op,
 	op->retry_at = clock_mono_ms() +
 	    MIN((int64_t)RETRY_FIRST << MIN(op->failures - 1, 5U),
 		(int64_t)RETRY_MAX);
-	if (op->node) {
+	if (op->node && first)
 		op->node->error = *st;
-		op->node->error_seq = op->seq;
-	}
 }
 
 static void
@@ -248,7 +231,6 @@ take_results_locked(struct mirror *m, struct batch *b)
 			op_pushed_locked(m, b, op, p);
 		} else if (passes(p->result.code)) {
 			op->state = OP_QUEUED;
-			op->unsure = true;
 			again = p->result;
 		} else {
 			op_refused_locked(m, b, op, &p->result);
@@ -295,41 +277,104 @@ drop_unreadable_locked(struct mirror *m, struct batch *b)
 	b->count = kept;
 }
 
+static struct batch *
+gather_locked(struct mirror *m)
+{
+	struct batch *b = xcalloc(1, sizeof *b);
+	int64_t now = clock_mono_ms(), bytes = 0;
+	size_t room = MIN(m->queued, (unsigned)BATCH_OPS);
+
+	b->began = now;
+	m->batch++;
+	b->ops = xcalloc(room + 1, sizeof(struct qop *));
+	b->push = xcalloc(room + 1, sizeof *b->push);
+	for (struct qop *op = m->queue; op && b->count < room; op = op->next) {
+		stand_behind_failed(op, b, now);
+		if (op->blocked)
+			continue;
+		if (b->count > 0 && op->content &&
+		    bytes + op->content->size > BATCH_BYTES)
+			break;
+		bytes += op->content ? op->content->size : 0;
+		b->ops[b->count] = op;
+		prepare_locked(m, op, &b->push[b->count++]);
+	}
+	b->sync = m->push_sync;
+	m->push_sync = false;
+	drop_unreadable_locked(m, b);
+	return b;
+}
+
+/* The thread ends: nothing of it counts any more. */
+static void
+batch_dropped_locked(struct mirror *m, struct batch *b)
+{
+	for (size_t i = 0; i < b->count; i++)
+		b->ops[i]->state = OP_QUEUED;
+	queue_clear_locked(m);
+}
+
+/* Gathers a batch, or takes the one whose outcome is unknown, and sends it. */
 static void
 push_batch(struct mirror *m)
 {
-	struct batch b;
+	struct batch *b = m->batch_out ? m->batch_out : gather_locked(m);
 	struct status st = { 0 };
-
-	gather_locked(m, &b);
-	drop_unreadable_locked(m, &b);
-	m->batch_out = true;
-	mirror_unlock(m);
 	int err = 0;
-	if (b.count > 0) {
-		batch_tighten(m, &b);
-		err = sandbox_push(m->sandbox, SANDBOX_CREATE, b.push, b.count,
-		    b.sync, m->push_cancel, &st);
+
+	m->batch_out = b;
+	m->push_urgent = false;
+	bool send = b->count > 0 && !m->discarded;
+	mirror_unlock(m);
+	if (send) {
+		if (!b->looked)
+			batch_tighten(m, b);
+		b->looked = true;
+		err = sandbox_push(m->sandbox, SANDBOX_CREATE, b->push,
+		    b->count, b->sync, m->push_cancel, &st);
 	}
 	mirror_lock(m);
-	m->batch_out = false;
 	m->pushed_at = clock_mono_ms();
-	close_contents_locked(&b);
-	if (err)
-		whole_failed_locked(m, &b, &st);
-	else if (b.count > 0)
-		take_results_locked(m, &b);
-	if (m->discarded)
-		queue_clear_locked(m);
-	else if (m->removed_count > 0)
-		commit_kick_locked(m);
-	tombs_sweep_locked(m);
-	cache_trim_locked(m);
-	waiters_step_locked(m, &m->batch_waiters);
-	waiters_step_locked(m, &m->push_waiters);
+	if (err && !m->discarded) {
+		whole_failed_locked(m, b, &st);
+	} else {
+		close_contents_locked(b);
+		if (m->discarded)
+			batch_dropped_locked(m, b);
+		else
+			take_results_locked(m, b);
+		m->batch_out = NULL;
+		if (m->removed_count > 0 && !m->discarded)
+			commit_kick_locked(m);
+		tombs_sweep_locked(m);
+		cache_trim_locked(m);
+	}
+	bool over = m->batch_out == NULL;
 	mirror_unlock(m);
-	batch_finish(m, &b);
+	/* The log has it before anybody goes on. */
+	say_notes(m, b);
+	if (over)
+		batch_free(b);
 	mirror_lock(m);
+	if (over) {
+		waiters_step_locked(m, &m->batch_waiters);
+		waiters_step_locked(m, &m->push_waiters);
+	} else if (!passes(st.code)) {
+		/* What will not pass by itself is told to those who wait. */
+		waiters_fail_locked(m, &m->push_waiters, &st);
+	}
+	mirror_unlock(m);
+	mirror_lock(m);
+}
+
+static int64_t
+soonest(const struct mirror *m)
+{
+	if (!m->push_urgent)
+		return m->push_at;
+	if (m->backoff_ms == 0)
+		return 0;
+	return MIN(m->push_at, m->pushed_at + URGENT_MS);
 }
 
 /* When there is something to send; INT64_MAX: nothing that time brings. */
@@ -338,21 +383,17 @@ due_locked(const struct mirror *m)
 {
 	int64_t due = INT64_MAX;
 
-	if (m->discarded || (m->marked && !m->push_waiters.first))
+	if (m->discarded)
+		return m->batch_out ? 0 : due;
+	if (m->marked && !m->push_waiters.first)
 		return due;
+	if (m->batch_out)
+		return soonest(m);
 	for (const struct qop *op = m->queue; op; op = op->next) {
-		if (op->state == OP_FAILED) {
+		if (op->state == OP_FAILED)
 			due = MIN(due, op->retry_at);
-		} else if (!op->blocked) {
-			int64_t at = m->push_at;
-			if (m->push_urgent)
-				at = MIN(at,
-				    m->backoff_ms == 0
-					? 0
-					: m->pushed_at + URGENT_MS);
-			due = MIN(due, at);
-			break;
-		}
+		else if (!op->blocked)
+			return MIN(due, soonest(m));
 	}
 	return due;
 }

@@ -53,10 +53,13 @@ rename_locked(struct mirror *m, struct slot *src, struct slot *dst,
 
 	if (unheard(n, src, dst)) {
 		if (n->last_op) {
+			unsigned failures = n->last_op->failures;
 			op_end_locked(m, n->last_op);
 			node_set_changed_locked(m, n, true);
 			move_locked(m, src, dst);
 			queue_put_locked(m, n);
+			/* Its failure was told: once. */
+			n->last_op->failures = failures;
 		} else {
 			move_locked(m, src, dst);
 		}

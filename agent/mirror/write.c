@@ -184,8 +184,10 @@ step_sync(struct mirror_call *call)
 	}
 	if (queue_busy_locked(m, call->seen))
 		return call_wait_locked(call, &m->push_waiters);
-	if (n)
-		(void)report_error(call, n);
+	/* While it is not there, no fsync of it succeeds. */
+	if (n && !report_error(call, n) && n->last_op &&
+	    n->last_op->seq <= call->seen)
+		call->st = n->last_op->error;
 	return true;
 }
 
