@@ -176,7 +176,9 @@ start(struct run *r, struct status *st)
 
 	if (sandbox_features(r->sb, r->want, &r->features, r->c, st) < 0)
 		return -1;
-	script_init(&s, r->sb, r->want);
+	script_init(&s, r->want);
+	auto_free char *own = xasprintf("x-%s", rq->id);
+	sandbox_sweep(r->sb, &s.text, own);
 	s.active = true;
 	s.timeout_s = 0; /* it would kill what waits for the command */
 	exec_text_common(&s.text, rq->id, rq->output_max);
@@ -201,7 +203,7 @@ inspect(struct run *r, bool kill, struct status *st)
 {
 	struct script s;
 
-	script_init(&s, r->sb, SANDBOX_LOOK);
+	script_init(&s, SANDBOX_LOOK);
 	s.active = true;
 	s.timeout_s = 60;
 	exec_text_common(&s.text, r->rq->id, r->rq->output_max);
@@ -317,7 +319,8 @@ finish(struct run *r, enum exec_end end)
 {
 	r->result->end = end;
 	r->result->exit_code = end == EXEC_EXITED ? r->exit_code : 0;
-	if (r->sent)
+	/* What never ran leaves a trace that keeps a late request from it. */
+	if (r->sent && r->state != RUN_NONE)
 		sandbox_finished(r->sb, xasprintf("x-%s", r->rq->id));
 	return 0;
 }

@@ -104,8 +104,8 @@ bool sandbox_is_ours(const struct sandbox *sb, const struct wire_sandbox *s);
 void sandbox_event(struct sandbox *sb, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Names a scratch prefix whose files the next script may remove. Takes it. */
 void sandbox_finished(struct sandbox *sb, char *prefix);
-/* Appends the removal of what is finished. */
-void sandbox_sweep(struct sandbox *sb, struct buf *script);
+/* Appends the removal of what is finished, but for `keep`. */
+void sandbox_sweep(struct sandbox *sb, struct buf *script, const char *keep);
 
 /* [waits] Of the control plane. `body` NULL: none. The answer, if it is a
  * sandbox and `out` is given, is parsed; other answers set st by their
@@ -158,7 +158,7 @@ struct script {
 	unsigned generation;
 };
 
-void script_init(struct script *s, struct sandbox *sb, enum sandbox_want want);
+void script_init(struct script *s, enum sandbox_want want);
 void script_finish(struct script *s);
 /* [waits] Adds the last mark, sends it, checks that the answer is whole. */
 int script_run(struct sandbox *sb, struct script *s, struct cancel *c,

@@ -213,7 +213,7 @@ list_once(struct sandbox *sb, enum sandbox_want want, struct listing_try *t,
 {
 	struct script s;
 
-	script_init(&s, sb, want);
+	script_init(&s, want);
 	shell_path(&s.text, "R", t->path);
 	buf_puts(&s.text,
 	    "if ! cd -- \"$R\" 2>/dev/null; then\n"

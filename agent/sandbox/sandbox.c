@@ -203,15 +203,19 @@ sandbox_finished(struct sandbox *sb, char *prefix)
 }
 
 void
-sandbox_sweep(struct sandbox *sb, struct buf *script)
+sandbox_sweep(struct sandbox *sb, struct buf *script, const char *keep)
 {
 	char *names[REMEMBERED_IDS];
-	unsigned n;
+	unsigned n = 0, kept = 0;
 
 	lock_acquire(&sb->lock);
-	n = sb->finished_count;
-	memcpy(names, sb->finished, n * sizeof *names);
-	sb->finished_count = 0;
+	for (unsigned i = 0; i < sb->finished_count; i++) {
+		if (strcmp(sb->finished[i], keep) == 0)
+			sb->finished[kept++] = sb->finished[i];
+		else
+			names[n++] = sb->finished[i];
+	}
+	sb->finished_count = kept;
 	lock_release(&sb->lock);
 	if (n == 0)
 		return;

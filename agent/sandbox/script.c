@@ -7,12 +7,11 @@
 #define SCRIPT_MAX ((size_t)64 << 20)
 
 void
-script_init(struct script *s, struct sandbox *sb, enum sandbox_want want)
+script_init(struct script *s, enum sandbox_want want)
 {
 	*s = (struct script){ .want = want, .timeout_s = 120 };
 	s->text = BUF_INIT(SCRIPT_MAX);
 	shell_begin(&s->text);
-	sandbox_sweep(sb, &s->text);
 }
 
 void
@@ -106,7 +105,7 @@ sandbox_script(struct sandbox *sb, enum sandbox_want want, const char *script,
 	struct shell_part p;
 	int64_t code;
 
-	script_init(&s, sb, want);
+	script_init(&s, want);
 	/* 4: the answer; 3: the exit code, past the pipe. */
 	buf_puts(&s.text,
 	    "exec 4>&1\nprintf '=saf=out\\n'\n"

@@ -11,7 +11,7 @@ sandbox_space(struct sandbox *sb, enum sandbox_want want,
 	int64_t v[6];
 
 	wait_point();
-	script_init(&s, sb, want);
+	script_init(&s, want);
 	/* coreutils and BusyBox; df where stat is missing knows no inodes */
 	buf_puts(&s.text,
 	    "cd " SANDBOX_HOME " || echo =saf=err ENOENT\n"

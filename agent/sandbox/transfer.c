@@ -79,7 +79,7 @@ explain(struct sandbox *sb, enum sandbox_want want, const char *path,
 {
 	struct script s;
 
-	script_init(&s, sb, want);
+	script_init(&s, want);
 	shell_path(&s.text, "P", path);
 	buf_puts(&s.text,
 	    "if [ -d \"$P\" ]; then echo =saf=err EISDIR\n"
@@ -152,7 +152,7 @@ make_alias(struct sandbox *sb, enum sandbox_want want, const char *path,
 		hash = (hash ^ (unsigned char)*p) * 1099511628211ULL;
 	snprintf(alias, size, SANDBOX_SCRATCH "/l-%016llx",
 	    (unsigned long long)hash);
-	script_init(&s, sb, want);
+	script_init(&s, want);
 	shell_path(&s.text, "P", path);
 	buf_printf(&s.text,
 	    "[ -d " SANDBOX_SCRATCH " ] || mkdir -p -m 700 " SANDBOX_SCRATCH
