@@ -143,9 +143,13 @@ find_row(const char *name, size_t len)
 	return NULL;
 }
 
+/* A command of the first word has options of its own: not ours to judge. */
 static int
-unknown(const char *name, size_t len, struct status *st)
+unknown(const struct options *o, const char *name, size_t len,
+    struct status *st)
 {
+	if (o->command)
+		return 0;
 	return status_set(st, STATUS_INVALID,
 	    "unknown option \"%.*s\": see sandagentfs -h", (int)len, name);
 }
@@ -183,7 +187,7 @@ take_member(struct options *o, const char *member, struct status *st)
 		o->debug = true;
 		return 0;
 	}
-	return unknown(member, len, st);
+	return unknown(o, member, len, st);
 }
 
 /* Appends the byte that the escape at s stands for (libfuse: \, \\ \ooo);
@@ -294,7 +298,7 @@ take_short(struct options *o, const char *arg, struct args *args,
 		}
 		default: {
 			char name[] = { '-', *arg, '\0' };
-			return unknown(name, 2, st);
+			return unknown(o, name, 2, st);
 		}
 		}
 	}
