@@ -2,8 +2,6 @@
  * See cage.h. One worker a cage waits for bubblewrap's end; the pid of pid 1,
  * as seen from here, comes by --info-fd, so that it can be killed for sure.
  */
-#include "agent/box/cage.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -18,18 +16,15 @@
 #include "agent/base/clock.h"
 #include "agent/base/json.h"
 #include "agent/base/lock.h"
+#include "agent/box/cage_args.h"
 #include "agent/box/inside.h"
 #include "agent/box/peer.h"
-#include "agent/box/rootfs.h"
 #include "agent/box/spawn.h"
 
 #define START_MS  20000
 #define GENTLE_MS 3000
 #define KILL_MS   10000
 #define BACKLOG   1024
-
-/* Descriptors in bubblewrap and pid 1. */
-enum { FD_LISTEN = 3, FD_LIFE, FD_INFO, FD_LOCK, FD_COUNT };
 
 struct cage {
 	/* immutable after cage_start() */
@@ -119,52 +114,6 @@ lock_folder(const char *dir, struct status *st)
 	return take_fd(fd);
 }
 
-static void
-add_number(struct args *a, const char *name, int64_t value)
-{
-	char text[24];
-
-	snprintf(text, sizeof text, "%lld", (long long)value);
-	args_add_all(a, name, text, NULL);
-}
-
-static void
-add_namespaces(struct args *a, bool network, bool modern)
-{
-	args_add_all(a, "bwrap", "--unshare-user", "--unshare-pid",
-	    "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
-	    "--as-pid-1", "--new-session", "--uid", "1000", "--gid", "1000",
-	    "--hostname", "sandbox", NULL);
-	if (!network)
-		args_add(a, "--unshare-net");
-	if (modern)
-		args_add(a, "--disable-userns");
-}
-
-static void
-build_args(struct args *a, const struct cage_settings *s,
-    const struct cage_request *request, const char *dir)
-{
-	const struct options *o = s->options;
-
-	add_namespaces(a, request->network, s->modern);
-	rootfs_add(a, s->place, s->hostenv, dir, s->modern);
-	add_number(a, "--info-fd", FD_INFO);
-	args_add_all(a, "--chdir", "/home/daytona", "--", NULL);
-	if (s->place->loader)
-		args_add_all(a, ROOTFS_LOADER, "--library-path", ROOTFS_LIB,
-		    NULL);
-	args_add_all(a, ROOTFS_PROGRAM, "--inside", NULL);
-	add_number(a, "--listen-fd", FD_LISTEN);
-	add_number(a, "--life-fd", FD_LIFE);
-	add_number(a, "--memory-mb", o->memory_mb);
-	add_number(a, "--processes", o->processes);
-	add_number(a, "--file-mb", o->file_mb);
-	add_number(a, "--files", o->files);
-	add_number(a, "--reserve-mb", o->reserve_mb);
-	args_end(a);
-}
-
 /* The pid in bubblewrap's `{ "child-pid": N, … }`; 0 if it never says it. */
 static pid_t
 read_info(int fd)
@@ -219,10 +168,10 @@ launch(struct cage *c, const struct cage_settings *s,
 		}
 		return status_errno(st, err, "start of a sandbox");
 	}
-	build_args(&args, s, request, dir);
-	const int fds[FD_COUNT] = { null, c->words, c->words, listener, life[0],
-		info[1], lock };
-	c->monitor = spawn(args.v, request->env, fds, FD_COUNT);
+	cage_args(&args, s, request, dir);
+	const int fds[CAGE_FD_COUNT] = { null, c->words, c->words, listener,
+		life[0], info[1], lock };
+	c->monitor = spawn(args.v, request->env, fds, CAGE_FD_COUNT);
 	int err = errno;
 	args_finish(&args);
 	close(life[0]);

@@ -113,7 +113,7 @@ become(const struct child_spec *spec, int report)
 	sigemptyset(&none);
 	for (int sig = 1; sig < NSIG; sig++)
 		signal(sig, SIG_DFL);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
 	if (dup2(spec->in, 0) < 0 || dup2(spec->out, 1) < 0 ||
 	    dup2(spec->out, 2) < 0)
 		goto fail;

@@ -147,11 +147,13 @@ command_parse(struct command *c, const struct buf *body, struct buf *error)
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(c->json, "command");
 	if (v && !cJSON_IsNull(v) && !cJSON_IsString(v))
 		return wrong_type(error, v, "command", "string");
-	c->text = cJSON_IsString(v) ? v->valuestring : "";
+	c->text = json_string_or(c->json, "command", "");
 	v = cJSON_GetObjectItemCaseSensitive(c->json, "cwd");
 	if (v && !cJSON_IsNull(v) && !cJSON_IsString(v))
 		return wrong_type(error, v, "cwd", "string");
-	c->cwd = cJSON_IsString(v) && *v->valuestring ? v->valuestring : NULL;
+	c->cwd = json_string_or(c->json, "cwd", "");
+	if (!*c->cwd)
+		c->cwd = NULL;
 	if (parse_timeout(c, error) < 0 || parse_envs(c, error) < 0)
 		return -1;
 	if (!*c->text)

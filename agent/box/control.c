@@ -1,13 +1,12 @@
 /* Daytona's control plane, as far as one machine has one: routes, forms of
- * answers, and what is asked of one sandbox. */
+ * answers, creation. */
 #include "agent/box/control.h"
 
 #include "agent/base/clock.h"
 #include "agent/base/text.h"
 #include "agent/box/lifecycle.h"
 
-#define BODY_MAX    ((size_t)4 << 20)
-#define MINUTES_MAX 52560000
+#define BODY_MAX ((size_t)4 << 20)
 
 enum MHD_Result
 control_error(struct http_request *r, unsigned status, const char *message)
@@ -36,8 +35,8 @@ control_error(struct http_request *r, unsigned status, const char *message)
 	return outside_json(r, status, json);
 }
 
-static enum MHD_Result
-error_of(struct http_request *r, const struct status *st)
+enum MHD_Result
+control_status(struct http_request *r, const struct status *st)
 {
 	unsigned status = 400;
 
@@ -60,9 +59,8 @@ control_guest(struct http_request *r, unsigned status, struct guest *g)
 	return outside_json(r, status, json);
 }
 
-/* Gives the body's object; an absent or empty body is one without fields. */
-static cJSON *
-parse_body(struct http_request *r)
+cJSON *
+control_body(struct http_request *r)
 {
 	auto_buf text = BUF_INIT(BODY_MAX * 3);
 	auto_buf clean = BUF_INIT(BODY_MAX * 3);
@@ -86,19 +84,19 @@ static enum MHD_Result
 create(struct http_request *r)
 {
 	struct registry *reg = outside_registry(r);
-	auto_json *body = parse_body(r);
+	auto_json *body = control_body(r);
 	struct status st;
 
 	if (!body)
 		return control_error(r, 400, "the body is not a JSON object");
 	struct guest *g = guest_create(body, &st);
 	if (!g)
-		return error_of(r, &st);
+		return control_status(r, &st);
 	if (g->destroy_at_ms)
 		g->destroy_at_ms =
 		    g->created_ms + registry_minutes(reg, g->destroy_at_ms);
 	if (registry_add(reg, g, &st) < 0)
-		return error_of(r, &st);
+		return control_status(r, &st);
 	enum MHD_Result result;
 	if (lifecycle_start(reg, g, &st) < 0) {
 		struct status ignored;
@@ -115,210 +113,12 @@ create(struct http_request *r)
 	return result;
 }
 
-/* What is asked of one sandbox. */
-struct call {
-	struct http_request *r;
-	struct registry *reg;
-	struct guest *guest;
-	const char *value; /* the path's last segment, or NULL */
-};
-
-static enum MHD_Result
-outcome(struct call *c, int result, const struct status *st)
-{
-	return result < 0 ? error_of(c->r, st)
-			  : control_guest(c->r, 200, c->guest);
-}
-
-static enum MHD_Result
-get(struct call *c)
-{
-	return control_guest(c->r, 200, c->guest);
-}
-
-static enum MHD_Result
-start(struct call *c)
-{
-	struct status st;
-	int result = lifecycle_start(c->reg, c->guest, &st);
-
-	registry_wake(c->reg);
-	return outcome(c, result, &st);
-}
-
-static enum MHD_Result
-stop(struct call *c)
-{
-	struct status st;
-	auto_free char *force = http_param(c->r, "force");
-	bool gentle = !force || strcmp(force, "true") != 0;
-	int result = lifecycle_stop(c->reg, c->guest, gentle, &st);
-
-	registry_wake(c->reg);
-	return outcome(c, result, &st);
-}
-
-static enum MHD_Result
-archive(struct call *c)
-{
-	struct status st;
-
-	return outcome(c, lifecycle_archive(c->reg, c->guest, &st), &st);
-}
-
-static enum MHD_Result delete (struct call *c) {
-	struct status st;
-
-	return outcome(c, lifecycle_remove(c->reg, c->guest, &st), &st);
-}
-
-static enum MHD_Result
-last_activity(struct call *c)
-{
-	lifecycle_touch(c->reg, c->guest);
-	return http_empty(c->r, 201);
-}
-
-static enum MHD_Result
-labels(struct call *c)
-{
-	auto_json *body = parse_body(c->r);
-	cJSON *map = cJSON_DetachItemFromObjectCaseSensitive(body, "labels");
-	bool good = cJSON_IsObject(map);
-
-	for (const cJSON *e = good ? map->child : NULL; e; e = e->next)
-		good &= cJSON_IsString(e);
-	if (!good) {
-		cJSON_Delete(map);
-		return control_error(c->r, 400,
-		    "labels must be an object of strings");
-	}
-	auto_json *answer = cJSON_CreateObject();
-	cJSON_AddItemToObject(answer, "labels", cJSON_Duplicate(map, true));
-	lock_acquire(&c->reg->lock);
-	cJSON *old = c->guest->labels;
-	c->guest->labels = map;
-	lock_release(&c->reg->lock);
-	cJSON_Delete(old);
-	registry_save(c->reg, c->guest);
-	return outside_json(c->r, 200, answer);
-}
-
-static enum MHD_Result
-toolbox_url(struct call *c)
-{
-	auto_json *json = cJSON_CreateObject();
-	auto_free char *base = outside_base(c->r);
-	auto_free char *url = xasprintf("%s/toolbox", base);
-
-	cJSON_AddStringToObject(json, "url", url);
-	return outside_json(c->r, 200, json);
-}
-
-/* A setter took its value. */
-static enum MHD_Result
-changed(struct call *c)
-{
-	registry_save(c->reg, c->guest);
-	registry_wake(c->reg);
-	return control_guest(c->r, 201, c->guest);
-}
-
-static enum MHD_Result
-set_public(struct call *c)
-{
-	lock_acquire(&c->reg->lock);
-	c->guest->shared_ = strcmp(c->value, "true") == 0;
-	lock_release(&c->reg->lock);
-	return changed(c);
-}
-
-/* autostop, autoarchive, autodelete, ttl; others change nothing. */
-static enum MHD_Result
-set_minutes(struct call *c)
-{
-	auto_free char *what = outside_segment(c->r, "/api/sandbox/", 1);
-	char *end = NULL;
-	long long n = strtoll(c->value, &end, 10);
-	struct guest *g = c->guest;
-	bool deletes = strcmp(what, "autodelete") == 0;
-
-	if (!*c->value || *end || n > MINUTES_MAX || n < -MINUTES_MAX ||
-	    (n < 0 && !deletes))
-		return control_error(c->r, 400,
-		    "a whole number of minutes is wanted");
-	lock_acquire(&c->reg->lock);
-	if (deletes)
-		g->delete_minutes = n;
-	else if (strcmp(what, "autostop") == 0)
-		g->stop_minutes = n;
-	else if (strcmp(what, "autoarchive") == 0)
-		g->archive_minutes = n;
-	else if (strcmp(what, "ttl") == 0)
-		g->destroy_at_ms =
-		    n ? clock_wall_ms() + registry_minutes(c->reg, n) : 0;
-	g->updated_ms = clock_wall_ms();
-	lock_release(&c->reg->lock);
-	return changed(c);
-}
-
-static const struct {
-	const char *method, *word; /* of the path; NULL: none */
-	bool value;                /* one more segment */
-	enum MHD_Result (*run)(struct call *c);
-} calls[] = {
-	{ "GET", NULL, false, get },
-	{ "DELETE", NULL, false, delete },
-	{ "POST", "start", false, start },
-	{ "POST", "stop", false, stop },
-	{ "POST", "archive", false, archive },
-	{ "POST", "last-activity", false, last_activity },
-	{ "PUT", "labels", false, labels },
-	{ "GET", "toolbox-proxy-url", false, toolbox_url },
-	{ "POST", "public", true, set_public },
-	{ "POST", "autostop", true, set_minutes },
-	{ "POST", "autopause", true, set_minutes },
-	{ "POST", "autoarchive", true, set_minutes },
-	{ "POST", "autodelete", true, set_minutes },
-	{ "POST", "ttl", true, set_minutes },
-};
-
-static enum MHD_Result
-unknown(struct http_request *r)
+enum MHD_Result
+control_unknown(struct http_request *r)
 {
 	auto_free char *text = xasprintf("Cannot %s %s", r->method, r->path);
 
 	return control_error(r, 404, text);
-}
-
-static enum MHD_Result
-on_guest(struct http_request *r, const char *name)
-{
-	auto_free char *word = outside_segment(r, "/api/sandbox/", 1);
-	auto_free char *value = outside_segment(r, "/api/sandbox/", 2);
-	auto_free char *more = outside_segment(r, "/api/sandbox/", 3);
-	struct call call = { .r = r,
-		.reg = outside_registry(r),
-		.value = value };
-	size_t i = 0;
-
-	for (; i < ARRAY_SIZE(calls); i++)
-		if (strcmp(calls[i].method, r->method) == 0 &&
-		    !calls[i].word == !word &&
-		    (!word || strcmp(calls[i].word, word) == 0) &&
-		    calls[i].value == (value != NULL))
-			break;
-	if (i == ARRAY_SIZE(calls) || more)
-		return unknown(r);
-	call.guest = registry_find(call.reg, name);
-	if (!call.guest) {
-		auto_free char *text =
-		    xasprintf("Sandbox with ID or name %s not found", name);
-		return control_error(r, 404, text);
-	}
-	enum MHD_Result result = calls[i].run(&call);
-	registry_put(call.reg, call.guest);
-	return result;
 }
 
 static enum MHD_Result
@@ -332,10 +132,10 @@ control(struct http_request *r)
 	if (!name && strcmp(r->method, "POST") == 0)
 		return create(r);
 	if (!name)
-		return unknown(r);
+		return control_unknown(r);
 	if (strcmp(name, "paginated") == 0 && get_it)
 		return control_list_paginated(r);
-	return on_guest(r, name);
+	return control_on_guest(r, name);
 }
 
 static enum MHD_Result
@@ -370,7 +170,8 @@ config(struct http_request *r)
 
 const struct http_handler control_handler = { .body_max = BODY_MAX,
 	.finish = control };
-const struct http_handler control_unknown_handler = { .finish = unknown };
+const struct http_handler control_unknown_handler = { .finish =
+							  control_unknown };
 const struct http_handler control_denied_handler = { .finish = denied };
 const struct http_handler control_health_handler = { .finish = health };
 const struct http_handler control_config_handler = { .finish = config };

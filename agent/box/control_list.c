@@ -124,8 +124,8 @@ control_list(struct http_request *r)
 	cJSON_AddItemToObject(json, "items", page(r, &f, true, &total));
 	if (f.offset + f.limit < total) {
 		char next[24];
-		snprintf(next, sizeof next, "%lld",
-		    (long long)(f.offset + f.limit));
+		int64_t after = f.offset + f.limit;
+		snprintf(next, sizeof next, "%lld", (long long)after);
 		cJSON_AddStringToObject(json, "nextCursor", next);
 	} else {
 		cJSON_AddNullToObject(json, "nextCursor");
@@ -151,8 +151,8 @@ control_list_paginated(struct http_request *r)
 	cJSON_AddItemToObject(json, "items", page(r, &f, false, &total));
 	cJSON_AddNumberToObject(json, "total", (double)total);
 	cJSON_AddNumberToObject(json, "page", (double)no);
-	cJSON_AddNumberToObject(json, "totalPages",
-	    (double)((total + f.limit - 1) / f.limit));
+	int64_t pages = (total + f.limit - 1) / f.limit;
+	cJSON_AddNumberToObject(json, "totalPages", (double)pages);
 	filter_finish(&f);
 	return outside_json(r, 200, json);
 }

@@ -150,24 +150,11 @@ on_bytes(void *arg, const char *bytes, size_t len)
 	b->fd = -1;
 }
 
-/* Gives the text without white space around it. */
-static char *
-trim(const struct buf *text)
-{
-	static const char space[] = " \t\r\n\v\f";
-	const char *s = text->bytes + strspn(text->bytes, space);
-	size_t n = strlen(s);
-
-	while (n > 0 && strchr(space, s[n - 1]))
-		n--;
-	return xstrndup(s, n);
-}
-
 static void
 end_path(struct bulk *b)
 {
 	auto_buf clean = BUF_INIT(PATH_FIELD_MAX * 3);
-	auto_free char *sent = trim(&b->text);
+	auto_free char *sent = gotext_trim(b->text.bytes);
 
 	text_add_utf8(&clean, sent, strlen(sent));
 	if (clean.len == 0 || b->text.failed || clean.failed ||

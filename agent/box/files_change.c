@@ -9,8 +9,6 @@
 #include "agent/box/toolbox.h"
 #include "agent/box/tree.h"
 
-extern char **environ;
-
 /* Octal digits only; -1 if it is none. */
 static int
 parse_mode(const char *s, mode_t *mode)

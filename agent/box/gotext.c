@@ -109,7 +109,7 @@ gotext_mode(char out[16], mode_t mode)
 	if (n == 0)
 		out[n++] = '-';
 	for (unsigned bit = 0; bit < 9; bit++)
-		out[n++] = mode & (0400U >> bit) ? "rwx"[bit % 3] : '-';
+		out[n++] = (mode & (0400U >> bit) ? "rwx" : "---")[bit % 3];
 	out[n] = '\0';
 }
 
@@ -184,6 +184,14 @@ gotext_errno(char out[96], int err)
 		out[0] = (char)(out[0] - 'A' + 'a');
 }
 
+static void
+add_byte(struct buf *out, unsigned value)
+{
+	const unsigned char byte = (unsigned char)value;
+
+	buf_add(out, &byte, 1);
+}
+
 void
 gotext_disposition(struct buf *out, const char *name, size_t len)
 {
@@ -199,8 +207,8 @@ gotext_disposition(struct buf *out, const char *name, size_t len)
 		else if (n == 2 && (c == 0xc2 || c == 0xc3) &&
 		    (c == 0xc3 || (unsigned char)name[i + 1] >= 0xa0))
 			/* Latin-1 travels as its single byte. */
-			buf_putc(out,
-			    (char)((c & 3) << 6 | (name[i + 1] & 0x3f)));
+			add_byte(out,
+			    (unsigned)(c & 3) << 6 | (name[i + 1] & 0x3fU));
 		else if (c != '\r' && c != '\n' && c != '\0')
 			buf_putc(out, '_');
 		i += n ? n : 1;
@@ -241,4 +249,16 @@ gotext_mime(const char *path)
 		if (strcasecmp(dot, table[i].ending) == 0)
 			return table[i].type;
 	return "application/octet-stream";
+}
+
+char *
+gotext_trim(const char *s)
+{
+	static const char space[] = " \t\r\n\v\f";
+
+	s += strspn(s, space);
+	size_t n = strlen(s);
+	while (n > 0 && strchr(space, s[n - 1]))
+		n--;
+	return xstrndup(s, n);
 }

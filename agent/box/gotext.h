@@ -34,5 +34,7 @@ void gotext_disposition(struct buf *out, const char *name, size_t len);
 const char *gotext_mime(const char *path);
 /* Length of the valid UTF-8 sequence at s, 0 if there is none; len > 0. */
 size_t gotext_rune(const char *s, size_t len);
+/* Gives `s` without white space around it. */
+char *gotext_trim(const char *s);
 
 #endif

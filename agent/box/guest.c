@@ -169,6 +169,9 @@ guest_describe(const struct guest *g, const char *base, bool item,
 {
 	cJSON *json = cJSON_CreateObject();
 	auto_free char *url = xasprintf("%s/toolbox", base);
+	/* Whole numbers above 0: clients insist on them. */
+	int64_t memory_gb = MAX(o->memory_mb / 1024, (int64_t)1);
+	int64_t disk_gb = MAX(o->file_mb / 1024, (int64_t)1);
 
 	cJSON_AddStringToObject(json, "id", g->id);
 	cJSON_AddStringToObject(json, "organizationId",
@@ -184,10 +187,8 @@ guest_describe(const struct guest *g, const char *base, bool item,
 	cJSON_AddNumberToObject(json, "cpu",
 	    (double)sysconf(_SC_NPROCESSORS_ONLN));
 	cJSON_AddNumberToObject(json, "gpu", 0);
-	cJSON_AddNumberToObject(json, "memory",
-	    (double)MAX(o->memory_mb / 1024, (int64_t)1));
-	cJSON_AddNumberToObject(json, "disk",
-	    (double)MAX(o->file_mb / 1024, (int64_t)1));
+	cJSON_AddNumberToObject(json, "memory", (double)memory_gb);
+	cJSON_AddNumberToObject(json, "disk", (double)disk_gb);
 	cJSON_AddStringToObject(json, "state", guest_state_word(g));
 	cJSON_AddStringToObject(json, "desiredState", desired_word(g));
 	if (*g->error)

@@ -18,8 +18,6 @@
 /* For the processes of a sandbox that is stopped gently. */
 #define GRACE_MS 1000
 
-extern char **environ;
-
 static void
 await_end(int life_fd)
 {
@@ -54,7 +52,7 @@ inside_run(const struct options *o)
 	signal(SIGXFSZ, SIG_IGN);
 	umask(022);
 	if (chdir(TOOLBOX_HOME) < 0) {
-		diag_err("inside: %s: %s", TOOLBOX_HOME, strerror(errno));
+		diag_err("inside: %s cannot be entered", TOOLBOX_HOME);
 		_exit(INSIDE_FAILED);
 	}
 	child_set_limits(&limits);

@@ -9,7 +9,7 @@
 
 #include "agent/base/clock.h"
 #include "agent/base/diag.h"
-#include "agent/box/lifecycle.h"
+#include "agent/box/gotext.h"
 #include "agent/box/tree.h"
 
 #define RECORD_MAX ((size_t)4 << 20)
@@ -85,7 +85,7 @@ registry_all(struct registry *r, size_t *count)
 	lock_acquire(&r->lock);
 	for (struct guest *g = r->first; g; g = g->next)
 		n++;
-	struct guest **all = xcalloc(n + 1, sizeof *all);
+	struct guest **all = xcalloc(n + 1, sizeof(struct guest *));
 	n = 0;
 	for (struct guest *g = r->first; g; g = g->next) {
 		g->refs++;
@@ -143,6 +143,16 @@ registry_add(struct registry *r, struct guest *g, struct status *st)
 	return -1;
 }
 
+/* Of errno. */
+static void
+complain(const char *path)
+{
+	char words[96];
+
+	gotext_errno(words, errno);
+	diag_err("%s: %s", path, words);
+}
+
 static int
 write_record(const char *path, const char *text, size_t len)
 {
@@ -171,7 +181,7 @@ registry_save(struct registry *r, struct guest *g)
 		    place_path(place(r), "sandboxes/%s/sandbox.json", g->id);
 		json_print(&text, json);
 		if (text.failed || write_record(path, text.bytes, text.len) < 0)
-			diag_err("%s: %s", path, strerror(errno));
+			complain(path);
 	}
 	lock_release(&r->saving);
 }
@@ -184,7 +194,7 @@ registry_remove(struct registry *r, struct guest *g)
 
 	lock_acquire(&r->saving);
 	if (rename(from, to) < 0)
-		diag_err("%s: %s", to, strerror(errno));
+		complain(to);
 	lock_release(&r->saving);
 	lock_acquire(&r->lock);
 	struct guest **at = &r->first;
@@ -244,11 +254,11 @@ sort(struct registry *r)
 
 	for (struct guest *g = r->first; g; g = g->next)
 		n++;
-	struct guest **all = xcalloc(n + 1, sizeof *all);
+	struct guest **all = xcalloc(n + 1, sizeof(struct guest *));
 	for (struct guest *g = r->first; g; g = g->next)
 		all[i++] = g;
 	if (n > 1)
-		qsort(all, n, sizeof *all, by_age);
+		qsort(all, n, sizeof(struct guest *), by_age);
 	r->first = NULL;
 	for (i = 0; i < n; i++) {
 		all[i]->next = r->first;

@@ -156,12 +156,11 @@ chunk(struct http_request *r, const char *bytes, size_t len)
 	if (relay->refusal || relay->broken)
 		return;
 	int n = snprintf(size, sizeof size, "%zx\r\n", len);
-	if (relay->chunked && peer_write(&relay->peer, size, (size_t)n) < 0)
-		relay->broken = true;
-	else if (peer_write(&relay->peer, bytes, len) < 0)
-		relay->broken = true;
-	else if (relay->chunked && peer_write(&relay->peer, "\r\n", 2) < 0)
-		relay->broken = true;
+	struct peer *p = &relay->peer;
+	relay->broken =
+	    (relay->chunked && peer_write(p, size, (size_t)n) < 0) ||
+	    peer_write(p, bytes, len) < 0 ||
+	    (relay->chunked && peer_write(p, "\r\n", 2) < 0);
 }
 
 static ssize_t

@@ -9,8 +9,6 @@
 #include "agent/box/outside.h"
 #include "agent/box/sockets.h"
 
-extern char **environ;
-
 /* The file's first line. */
 static int
 read_token(struct outside *out, const char *path, struct status *st)
@@ -85,7 +83,7 @@ report(const struct options *o, const char *line)
 	if (o->ready_fd < 0)
 		return;
 	if (write_all(o->ready_fd, line, strlen(line)) < 0)
-		diag_warn("--ready-fd: %s", strerror(errno));
+		diag_warn("--ready-fd: nobody reads it");
 	close(o->ready_fd);
 }
 
@@ -117,6 +115,7 @@ serve(const struct options *o, struct outside *out, const struct place *place,
 	http_server_stop(servers[0]);
 	http_server_stop(servers[1]);
 	registry_finish(&registry);
+	out->registry = NULL;
 	return result;
 }
 
@@ -137,7 +136,7 @@ outside_run(const struct options *o)
 	sigaddset(&ends, SIGTERM);
 	sigaddset(&ends, SIGINT);
 	sigaddset(&ends, SIGHUP);
-	sigprocmask(SIG_BLOCK, &ends, NULL);
+	pthread_sigmask(SIG_BLOCK, &ends, NULL);
 	auto_fd int signals = signalfd(-1, &ends, SFD_CLOEXEC);
 	int result = prepare(o, &out, &place, &host, fds, &st);
 	if (result == 0)

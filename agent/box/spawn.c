@@ -18,7 +18,7 @@ become(char *const *argv, char *const *envp, const int *fds, size_t count,
 	sigemptyset(&none);
 	for (int sig = 1; sig < NSIG; sig++)
 		signal(sig, SIG_DFL);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
 	/* Out of the way first: a source may be a target. */
 	for (size_t i = 0; i < count; i++)
 		if ((high[i] = fcntl(fds[i], F_DUPFD, 64)) < 0)

@@ -79,7 +79,7 @@ write_script(const char *path)
 	if (fd < 0)
 		return;
 	if (write_all(fd, pip_script, sizeof pip_script - 1) < 0)
-		diag_warn("venv: %s: %s", path, strerror(errno));
+		diag_warn("venv: %s could not be written", path);
 	close(fd);
 }
 
@@ -100,7 +100,7 @@ make(void)
 	write_script(VENV_DIR "/bin/pip");
 	write_script(VENV_DIR "/bin/pip3");
 	if ((unlink(MARK) < 0 && errno != ENOENT) || symlink(python, MARK) < 0)
-		diag_warn("venv: %s: %s", MARK, strerror(errno));
+		diag_warn("venv: %s could not be made", MARK);
 }
 
 static void *
