@@ -105,27 +105,39 @@ replace(char **path, char *by)
 	*path = by;
 }
 
+/* Opened within the new namespace: a mount that a descriptor from the old one
+ * names cannot be bound (EINVAL). */
+static int
+reopen(const char *path)
+{
+	return path ? open(path, O_PATH | O_CLOEXEC) : -1;
+}
+
+static char *
+show_fd(int fd, const char *name, bool dir)
+{
+	auto_free char *source = xasprintf("/proc/self/fd/%d", fd);
+
+	return fd >= 0 ? show(source, name, dir) : NULL;
+}
+
 /* Best effort: without the rights to it the paths themselves must do, which is
  * checked later, as the user. */
 static void
-cover(struct place *p, int root_fd)
+cover(struct place *p)
 {
-	char data[64], root[64];
-
-	snprintf(data, sizeof data, "/proc/self/fd/%d", p->data_fd);
-	snprintf(root, sizeof root, "/proc/self/fd/%d", root_fd);
 	if (unshare(CLONE_NEWNS) < 0 ||
 	    mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
 		return;
-	auto_fd int program = open("/proc/self/exe", O_PATH | O_CLOEXEC);
-	auto_free char *exe = xasprintf("/proc/self/fd/%d", program);
+	auto_fd int data = reopen(p->data);
+	auto_fd int program = reopen(p->program);
+	auto_fd int root = reopen(p->root);
 	if (mount("none", COVER, "tmpfs", MS_NOSUID | MS_NODEV,
 		"mode=755,size=64k") < 0)
 		return;
-	replace(&p->data, show(data, "data", true));
-	replace(&p->program, show(exe, "program", false));
-	if (root_fd >= 0)
-		replace(&p->root, show(root, "root", true));
+	replace(&p->data, show_fd(data, "data", true));
+	replace(&p->program, show_fd(program, "program", false));
+	replace(&p->root, show_fd(root, "root", true));
 }
 
 int
@@ -161,11 +173,7 @@ place_give_up_root(struct place *p, const struct options *o, struct status *st)
 
 	if (geteuid() != 0)
 		return 0;
-	auto_fd int root_fd =
-	    o->root ? open(o->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	if (o->root && root_fd < 0)
-		return status_errno(st, errno, "--root %s", o->root);
-	cover(p, root_fd);
+	cover(p);
 	if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 ||
 	    setresuid(uid, uid, uid) < 0)
 		return status_errno(st, errno, "cannot become uid %u",
