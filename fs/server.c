@@ -1,9 +1,8 @@
 /*
  * Assembly; see server.h. Order of the start (contract §8): the mount point is
  * looked at, the store opened, the mount made, the terminal left, and only
- * then is there any worker. The fork comes before the store: SQLite's locks
- * belong to a process and would not survive it, and a program that opens the
- * file meanwhile would take it for unused.
+ * then is there any worker. The fork comes before the store: what belongs to one
+ * process (SQLite's locks) is never split over two.
  */
 #include "fs/server.h"
 
@@ -18,9 +17,9 @@
 #include "agent/base/path.h"
 #include "agent/sandbox/sandbox.h"
 #include "agent/store/store.h"
+#include "fs/holder.h"
 #include "fs/loop.h"
 #include "fs/marks.h"
-#include "fs/mountinfo.h"
 #include "fs/mountpoint.h"
 #include "fs/reaper.h"
 #include "fs/session.h"
@@ -28,8 +27,6 @@
 #include "fs/threaddir.h"
 
 #define LOOP_WORKERS 4
-/* How long a server that was just unmounted may take to end. */
-#define ENDING_MS 20000
 
 struct server {
 	const struct settings *settings;
@@ -58,28 +55,16 @@ check_mountpoint(struct server *sv, struct status *st)
 	return mountpoint_check(sv->mountpoint, &sv->ours, st);
 }
 
-/* A server that was unmounted a moment ago still brings files home: it has the
- * lock, but nothing of ours is mounted. It ends by itself: wait for it. */
-static bool
-holder_is_ending(int64_t until)
-{
-	auto_free char *table = mountpoint_table();
-
-	if (mountinfo_any_ours(table) || clock_mono_ms() >= until)
-		return false;
-	poll(NULL, 0, 50);
-	return true;
-}
-
 static int
 open_store(struct server *sv, struct status *st)
 {
-	int64_t until = clock_mono_ms() + ENDING_MS;
+	int64_t since = clock_mono_ms();
 	int rc;
 
 	do
 		rc = store_open(sv->settings->state_dir, &sv->store, st);
-	while (rc < 0 && st->code == STATUS_BUSY && holder_is_ending(until));
+	while (rc < 0 && st->code == STATUS_BUSY &&
+	    holder_is_ending(sv->settings->state_dir, since));
 	if (rc < 0 && st->code == STATUS_BUSY && sv->ours)
 		return status_set(st, STATUS_BUSY,
 		    "%s: already mounted: fusermount3 -u %s ends it",
