@@ -36,9 +36,12 @@ TEST_FS    := $(wildcard tests/fs/*_test.c)
 test = $(patsubst %.c,$(BUILD)/%,$(1))
 TESTS := $(call test,$(TEST_AGENT) $(TEST_BOX) $(TEST_FS))
 
-.PHONY: all check asan tsan valgrind lint format install clean tests
+.PHONY: all print-libs check asan tsan valgrind lint format install clean tests
 all: $(BUILD)/sandagentfs $(BUILD)/sandagentfs-box
 tests: $(TESTS)
+# For programs that are built beside this file (tests/conformance, tests/fuzz).
+print-libs:
+	@echo $(LIBS_AGENT)
 
 $(BUILD)/libagent.a: $(call obj,$(SRC_AGENT))
 $(BUILD)/libfs.a: $(call obj,$(SRC_FS))

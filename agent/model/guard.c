@@ -8,6 +8,7 @@
 
 #define DEPTH_MAX 1000
 #define WRAPPER   "{\"__lc_escaped__\":"
+#define TEXT_KEY  "{\"lc_text\":"
 
 struct walk {
 	const char *p, *end;
@@ -105,29 +106,52 @@ struct object_shape {
 	bool lc, type, escaped;
 };
 
+/* Leaves of {"__lc_escaped__": value} only the value. */
+static void
+unwrap(struct walk *w, const struct object_shape *o)
+{
+	auto_buf inner = cut_from(w->out, o->inner);
+	struct buf wrapper = cut_from(w->out, o->start);
+
+	buf_finish(&wrapper);
+	if (inner.len > 0)
+		buf_add(w->out, inner.bytes, inner.len - 1);
+}
+
+static void
+wrap(struct walk *w, const struct object_shape *o)
+{
+	auto_buf object = cut_from(w->out, o->start);
+
+	buf_puts(w->out, o->type ? TEXT_KEY : WRAPPER);
+	if (o->type)
+		json_print_string(w->out, object.bytes, object.len);
+	else
+		buf_add(w->out, object.bytes, object.len);
+	buf_putc(w->out, '}');
+}
+
+static bool
+has_wrapper_inside(const struct walk *w, const struct object_shape *o)
+{
+	size_t n = strlen(WRAPPER);
+
+	return w->out->len - o->inner > n &&
+	    memcmp(w->out->bytes + o->inner, WRAPPER, n) == 0;
+}
+
 static void
 close_object(struct walk *w, const struct object_shape *o)
 {
-	if (w->remove) {
-		if (o->members != 1 || !o->escaped)
-			return;
-		auto_buf inner = cut_from(w->out, o->inner);
-		struct buf wrapper = cut_from(w->out, o->start);
-		buf_finish(&wrapper);
-		if (inner.len > 0)
-			buf_add(w->out, inner.bytes, inner.len - 1);
+	bool wrapper = o->members == 1 && o->escaped;
+
+	if (w->out->failed)
 		return;
-	}
-	if (!o->lc)
-		return;
-	auto_buf object = cut_from(w->out, o->start);
-	if (o->type) {
-		json_print_string(w->out, object.bytes, object.len);
-		return;
-	}
-	buf_puts(w->out, WRAPPER);
-	buf_add(w->out, object.bytes, object.len);
-	buf_putc(w->out, '}');
+	/* Not twice: Python hands a wrapped object on as it is. */
+	if (wrapper && (w->remove || has_wrapper_inside(w, o)))
+		unwrap(w, o);
+	else if (!w->remove && o->lc)
+		wrap(w, o);
 }
 
 /* The key at w->p and its colon. */

@@ -11,8 +11,9 @@
 
 /* Appends the JSON value compactly. An object with a key "lc" is wrapped as
  * LangChain JS wraps it ({"__lc_escaped__": object}), one that has also a
- * "type" becomes its own text, and a whole number that does not fit becomes a
- * fraction of the same value. */
+ * "type" becomes {"lc_text": its text}, for a wrapper would not help, and a
+ * whole number that does not fit becomes a fraction of the same value. Doing
+ * it again changes nothing. */
 void guard_add(struct buf *out, const char *json, size_t len);
 /* Appends the JSON value compactly, wrappers taken off, numbers untouched. */
 void guard_remove(struct buf *out, const char *json, size_t len);

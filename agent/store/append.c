@@ -92,25 +92,30 @@ storable(struct record *r)
 	return json.failed ? NULL : buf_take(&json);
 }
 
-/* Do both say the same message, whatever the order of their keys? */
-static bool
-is_same(const struct record *a, const char *json)
+/* The record of the record, as a tree; NULL if it is no message. */
+static cJSON *
+normal_form(const char *json, size_t len)
 {
-	auto_buf ta = BUF_INIT(TEXT_MAX), tb = BUF_INIT(TEXT_MAX);
-	struct message ma = { 0 }, mb = { 0 };
+	auto_buf text = BUF_INIT(TEXT_MAX);
+	struct message m;
 	struct status st;
 
-	if (strcmp(a->json, json) == 0)
+	if (message_from_record(&m, json, len, &st) < 0)
+		return NULL;
+	message_to_record(&m, &text);
+	message_finish(&m);
+	return cJSON_ParseWithLength(text.bytes, text.len);
+}
+
+/* Do both say the same message, however it is spelled? */
+static bool
+is_same(const struct record *a, const struct record *b)
+{
+	if (strcmp(a->json, b->json) == 0)
 		return true;
-	bool read = message_from_record(&ma, a->json, a->len, &st) == 0 &&
-	    message_from_record(&mb, json, strlen(json), &st) == 0;
-	if (read) {
-		message_to_record(&ma, &ta);
-		message_to_record(&mb, &tb);
-	}
-	message_finish(&ma);
-	message_finish(&mb);
-	return read && strcmp(ta.bytes, tb.bytes) == 0;
+	auto_json *ja = normal_form(a->json, a->len);
+	auto_json *jb = normal_form(b->json, b->len);
+	return ja && jb && cJSON_Compare(ja, jb, true);
 }
 
 /* Our newest row, if the foreign messages begin with all of its line: then
@@ -135,7 +140,7 @@ line_below_locked(struct store *s, const char *name,
 	if (end != ours.upto || mine.count > foreign->count)
 		return 0;
 	for (size_t i = 0; i < mine.count; i++)
-		if (!is_same(&foreign->items[i], mine.items[i].json))
+		if (!is_same(&foreign->items[i], &mine.items[i]))
 			return 0;
 	*line = ours.line;
 	*kept = mine.count;
