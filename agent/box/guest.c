@@ -241,6 +241,7 @@ guest_record(const struct guest *g)
 		{ "activeMs", g->active_ms },
 		{ "stoppedMs", g->stopped_ms },
 		{ "archived", g->state == GUEST_ARCHIVED },
+		{ "running", g->state == GUEST_STARTED },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
@@ -267,7 +268,10 @@ guest_parse(const char *text, size_t len, struct status *st)
 	g->created_ms = json_int_or(json, "createdMs", 0);
 	g->updated_ms = json_int_or(json, "updatedMs", g->created_ms);
 	g->active_ms = json_int_or(json, "activeMs", g->created_ms);
-	g->stopped_ms = json_int_or(json, "stoppedMs", g->updated_ms);
+	g->stopped_ms = json_int_or(json, "stoppedMs", 0);
+	/* It ended with the server that ran it, nobody knows when. */
+	if (json_int_or(json, "running", 0) || g->stopped_ms == 0)
+		g->stopped_ms = clock_wall_ms();
 	g->state =
 	    json_int_or(json, "archived", 0) ? GUEST_ARCHIVED : GUEST_STOPPED;
 	return g;

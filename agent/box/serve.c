@@ -105,9 +105,9 @@ serve(const struct options *o, struct outside *out, const struct place *place,
 	registry_run(&registry);
 	int result = start_servers(out, fds, servers, st);
 	if (result == 0) {
-		report(o, "ok\n");
 		if (o->listen)
 			sockets_announce(fds[1], o->listen);
+		report(o, "ok\n");
 		await_end(signals, o->parent_fd);
 	}
 	/* First the sandboxes: it ends the waits of requests. */
