@@ -20,7 +20,7 @@ is_final(const struct status *st)
 
 int
 files_read(const struct tool_context *ctx, const struct place *place,
-    int64_t offset, int64_t limit, struct remote_file *f, struct status *st)
+    int64_t offset, int64_t limit, struct far_file *f, struct status *st)
 {
 	if (place->inside) {
 		f->text.max = FILES_MIRROR_MAX;
@@ -32,11 +32,10 @@ files_read(const struct tool_context *ctx, const struct place *place,
 		}
 		if (is_final(st))
 			return -1;
-		remote_file_finish(f);
-		remote_file_init(f);
+		far_file_finish(f);
+		far_file_init(f);
 	}
-	return remote_read(ctx, place->path, REMOTE_WHOLE, offset, limit, f,
-	    st);
+	return far_read(ctx, place->path, FAR_WHOLE, offset, limit, f, st);
 }
 
 int
@@ -51,15 +50,15 @@ files_read_whole(const struct tool_context *ctx, const struct place *place,
 		if (is_final(st) || st->code == STATUS_TOO_BIG)
 			return -1;
 	}
-	struct remote_file f;
-	remote_file_init(&f);
-	int rc = remote_read(ctx, place->path, FILES_EDIT_MAX, 0, 0, &f, st);
+	struct far_file f;
+	far_file_init(&f);
+	int rc = far_read(ctx, place->path, FILES_EDIT_MAX, 0, 0, &f, st);
 	if (rc == 0) {
 		buf_finish(text);
 		*text = f.text;
 		buf_init(&f.text, 0);
 	}
-	remote_file_finish(&f);
+	far_file_finish(&f);
 	return rc;
 }
 
@@ -74,7 +73,7 @@ files_write(const struct tool_context *ctx, const struct place *place,
 		if (is_final(st))
 			return -1;
 	}
-	if (remote_write(ctx, place->path, bytes, len, st) < 0)
+	if (far_write(ctx, place->path, bytes, len, st) < 0)
 		return -1;
 	if (place->inside)
 		mirror_forget_listings(ctx->mirror);

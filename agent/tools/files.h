@@ -1,13 +1,13 @@
 /*
  * Reading and writing one file of the sandbox for the tools: through the
  * mirror where it can, so that a viewer of the mount sees the same, else by
- * script. All functions wait; codes as in remote.h.
+ * script. All functions wait; codes as in far.h.
  */
 #ifndef AGENT_TOOLS_FILES_H
 #define AGENT_TOOLS_FILES_H
 
+#include "agent/tools/far.h"
 #include "agent/tools/place.h"
-#include "agent/tools/remote.h"
 
 /* For a file that is fetched whole by the mirror, in bytes. */
 #define FILES_MIRROR_MAX (8 << 20)
@@ -16,7 +16,7 @@
 
 /* The whole file, or of a large one how it begins and the lines asked for. */
 int files_read(const struct tool_context *ctx, const struct place *place,
-    int64_t offset, int64_t limit, struct remote_file *f, struct status *st);
+    int64_t offset, int64_t limit, struct far_file *f, struct status *st);
 /* The whole file; TOO_BIG over FILES_EDIT_MAX. */
 int files_read_whole(const struct tool_context *ctx, const struct place *place,
     struct buf *text, struct status *st);

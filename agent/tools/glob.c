@@ -3,8 +3,8 @@
  * own matcher (pattern.h) decides; what find can leave out safely it does.
  */
 #include "agent/sandbox/shell.h"
+#include "agent/tools/far.h"
 #include "agent/tools/pattern.h"
-#include "agent/tools/remote.h"
 #include "agent/tools/result.h"
 #include "agent/tools/search.h"
 #include "agent/tools/table.h"
@@ -125,7 +125,7 @@ search(const struct tool_context *ctx, const struct place *root,
 
 	make_command(&command, p, root);
 	search_init(&s);
-	if (search_run(ctx, root, remote_check_dir, command.bytes, SECONDS, &s,
+	if (search_run(ctx, root, far_check_dir, command.bytes, SECONDS, &s,
 		&st) < 0) {
 		if (st.code == STATUS_CANCELED)
 			rc = result_status(r, &st);

@@ -1,7 +1,7 @@
 /* grep: lines that hold a literal text, below a directory. */
 #include "agent/sandbox/shell.h"
+#include "agent/tools/far.h"
 #include "agent/tools/matches.h"
-#include "agent/tools/remote.h"
 #include "agent/tools/result.h"
 #include "agent/tools/search.h"
 #include "agent/tools/table.h"
@@ -134,7 +134,7 @@ search(const struct tool_context *ctx, const struct place *root,
 	/* BusyBox's grep knows no -Z and would say that there is no match. */
 	auto_free char *check =
 	    xasprintf("%sprintf x | grep -FZq x 2>/dev/null || exit 48\n",
-		remote_check_exists);
+		far_check_exists);
 	auto_buf command = BUF_INIT(200 << 10);
 	const struct pattern *filter = q->filtered ? &q->filter : NULL;
 	struct matches m = { 0 };

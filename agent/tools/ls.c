@@ -1,7 +1,7 @@
 /* ls: the names in a directory. */
 #include "agent/base/path.h"
+#include "agent/tools/far.h"
 #include "agent/tools/place.h"
-#include "agent/tools/remote.h"
 #include "agent/tools/result.h"
 #include "agent/tools/table.h"
 
@@ -41,12 +41,12 @@ list_mirror(const struct tool_context *ctx, const struct place *place,
 }
 
 static int
-list_remote(const struct tool_context *ctx, const struct place *place,
+list_far(const struct tool_context *ctx, const struct place *place,
     struct names *names, struct status *st)
 {
 	auto_buf all = BUF_INIT(4 << 20);
 
-	if (remote_list(ctx, place->path, &all, st) < 0)
+	if (far_list(ctx, place->path, &all, st) < 0)
 		return -1;
 	for (size_t at = 0; at < all.len; at += strlen(all.bytes + at) + 1)
 		add(names, place->path, all.bytes + at);
@@ -66,7 +66,7 @@ list(const struct tool_context *ctx, const struct place *place,
 		    st->code != STATUS_NOT_SUPPORTED)
 			return -1;
 	}
-	return list_remote(ctx, place, names, st);
+	return list_far(ctx, place, names, st);
 }
 
 static int

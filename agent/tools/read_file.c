@@ -7,7 +7,7 @@
 
 static int
 give_block(const struct place *place, const struct media *media,
-    const struct remote_file *f, struct tool_result *r)
+    const struct far_file *f, struct tool_result *r)
 {
 	auto_buf block = BUF_INIT((size_t)2 * MEDIA_MAX);
 
@@ -23,8 +23,8 @@ give_block(const struct place *place, const struct media *media,
 }
 
 static int
-give_page(const struct place *place, const struct remote_file *f,
-    int64_t offset, int64_t limit, struct tool_result *r)
+give_page(const struct place *place, const struct far_file *f, int64_t offset,
+    int64_t limit, struct tool_result *r)
 {
 	struct page_source source = { .bytes = f->text.bytes,
 		.len = f->text.len,
@@ -42,7 +42,7 @@ give_page(const struct place *place, const struct remote_file *f,
 }
 
 static int
-give(const struct place *place, const struct remote_file *f, int64_t offset,
+give(const struct place *place, const struct far_file *f, int64_t offset,
     int64_t limit, struct tool_result *r)
 {
 	const struct buf *start = f->whole ? &f->text : &f->probe;
@@ -71,13 +71,13 @@ run(const struct tool_context *ctx, const cJSON *args, struct tool_result *r)
 	int64_t offset = json_int_or(args, "offset", 0);
 	int64_t limit = json_int_or(args, "limit", 100);
 	auto_place place;
-	struct remote_file f;
+	struct far_file f;
 	struct status st = { 0 };
 	int rc = 0;
 
 	if (place_read(&place, json_string_or(args, "file_path", ""), &st) < 0)
 		return result_status(r, &st);
-	remote_file_init(&f);
+	far_file_init(&f);
 	if (files_read(ctx, &place, MAX(offset, 0), MAX(limit, 1), &f, &st) ==
 	    0)
 		rc = give(&place, &f, offset, limit, r);
@@ -86,7 +86,7 @@ run(const struct tool_context *ctx, const cJSON *args, struct tool_result *r)
 	else
 		rc = result_error(r, "Error: File '%s': %s", place.path,
 		    fault(&st));
-	remote_file_finish(&f);
+	far_file_finish(&f);
 	return rc;
 }
 

@@ -2,7 +2,7 @@
 #include "agent/tools/search.h"
 
 #include "agent/sandbox/shell.h"
-#include "agent/tools/remote.h"
+#include "agent/tools/far.h"
 
 void
 search_init(struct search *s)
@@ -57,7 +57,7 @@ search_run(const struct tool_context *ctx, const struct place *place,
 		&exit_code, ctx->cancel, st) < 0)
 		return -1;
 	if (exit_code != 0)
-		return remote_failure(exit_code, st);
+		return far_failure(exit_code, st);
 	take_exit_code(s);
 	return 0;
 }

@@ -22,7 +22,7 @@ void search_finish(struct search *s);
 /* Runs `command`, sh text in which $p is the place, which must exist (and be a
  * directory), and $t stands before the program that searches: it ends after
  * `seconds` with the exit code 124. `check`: commands that run before and may
- * exit with a code of remote.c. */
+ * exit with a code of far.c. */
 int search_run(const struct tool_context *ctx, const struct place *place,
     const char *check, const char *command, int seconds, struct search *s,
     struct status *st);

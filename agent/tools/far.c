@@ -1,5 +1,5 @@
-/* Files by scripts; see remote.h. */
-#include "agent/tools/remote.h"
+/* Files by scripts; see far.h. */
+#include "agent/tools/far.h"
 
 #include "agent/sandbox/shell.h"
 #include "agent/tools/media.h"
@@ -15,13 +15,13 @@ static const char check_file[] = "[ -e \"$p\" ] || exit 41\n"
 				 "[ -d \"$p\" ] && exit 42\n"
 				 "[ -f \"$p\" ] || exit 45\n"
 				 "[ -r \"$p\" ] || exit 43\n";
-const char remote_check_exists[] = "[ -e \"$p\" ] || exit 41\n";
-const char remote_check_dir[] = "[ -e \"$p\" ] || exit 41\n"
-				"[ -d \"$p\" ] || exit 44\n"
-				"[ -r \"$p\" ] && [ -x \"$p\" ] || exit 43\n";
+const char far_check_exists[] = "[ -e \"$p\" ] || exit 41\n";
+const char far_check_dir[] = "[ -e \"$p\" ] || exit 41\n"
+			     "[ -d \"$p\" ] || exit 44\n"
+			     "[ -r \"$p\" ] && [ -x \"$p\" ] || exit 43\n";
 
 int
-remote_failure(int exit_code, struct status *st)
+far_failure(int exit_code, struct status *st)
 {
 	switch (exit_code) {
 	case NO_FILE:
@@ -57,19 +57,19 @@ run(const struct tool_context *ctx, const struct buf *script, struct buf *out,
 	if (mirror_script(ctx->mirror, script->bytes, script->len, out,
 		&exit_code, ctx->cancel, st) < 0)
 		return -1;
-	return exit_code == 0 ? 0 : remote_failure(exit_code, st);
+	return exit_code == 0 ? 0 : far_failure(exit_code, st);
 }
 
 void
-remote_file_init(struct remote_file *f)
+far_file_init(struct far_file *f)
 {
-	*f = (struct remote_file){ 0 };
+	*f = (struct far_file){ 0 };
 	buf_init(&f->probe, MEDIA_PROBE);
 	buf_init(&f->text, 64 << 20);
 }
 
 void
-remote_file_finish(struct remote_file *f)
+far_file_finish(struct far_file *f)
 {
 	buf_finish(&f->probe);
 	buf_finish(&f->text);
@@ -91,8 +91,8 @@ take_number(struct buf *out, int64_t *number, struct status *st)
 }
 
 int
-remote_read(const struct tool_context *ctx, const char *path, int64_t whole_max,
-    int64_t offset, int64_t limit, struct remote_file *f, struct status *st)
+far_read(const struct tool_context *ctx, const char *path, int64_t whole_max,
+    int64_t offset, int64_t limit, struct far_file *f, struct status *st)
 {
 	auto_buf script = BUF_INIT(64 << 10);
 
@@ -125,8 +125,8 @@ remote_read(const struct tool_context *ctx, const char *path, int64_t whole_max,
 }
 
 int
-remote_write(const struct tool_context *ctx, const char *path,
-    const void *bytes, size_t len, struct status *st)
+far_write(const struct tool_context *ctx, const char *path, const void *bytes,
+    size_t len, struct status *st)
 {
 	auto_buf script = BUF_INIT(64 << 20);
 	auto_buf out = BUF_INIT(1000);
@@ -148,7 +148,7 @@ remote_write(const struct tool_context *ctx, const char *path,
 }
 
 int
-remote_list(const struct tool_context *ctx, const char *path, struct buf *names,
+far_list(const struct tool_context *ctx, const char *path, struct buf *names,
     struct status *st)
 {
 	auto_buf script = BUF_INIT(64 << 10);
@@ -157,7 +157,7 @@ remote_list(const struct tool_context *ctx, const char *path, struct buf *names,
 	buf_printf(&script,
 	    "%scd -- \"$p\" || exit 43\n"
 	    "find . ! -name . -prune -print0 | head -c %zu\n",
-	    remote_check_dir, names->max);
+	    far_check_dir, names->max);
 	if (run(ctx, &script, names, st) < 0)
 		return -1;
 	/* Each is "./NAME"; what was cut off has no NUL. */

@@ -4,15 +4,15 @@
  * ours a call. Paths are absolute. All functions wait; failures have the codes
  * NOT_FOUND, IS_DIR, NOT_DIR, DENIED, INVALID (no regular file), TOO_BIG.
  */
-#ifndef AGENT_TOOLS_REMOTE_H
-#define AGENT_TOOLS_REMOTE_H
+#ifndef AGENT_TOOLS_FAR_H
+#define AGENT_TOOLS_FAR_H
 
 #include "agent/tools/tool.h"
 
 /* Files up to this size are fetched whole, in bytes. */
-#define REMOTE_WHOLE (1 << 20)
+#define FAR_WHOLE (1 << 20)
 
-struct remote_file {
+struct far_file {
 	int64_t size;     /* bytes */
 	bool whole;       /* text is all of it */
 	struct buf probe; /* else: how it begins */
@@ -20,23 +20,23 @@ struct remote_file {
 	int64_t lines;    /* of the file */
 };
 
-void remote_file_init(struct remote_file *f);
-void remote_file_finish(struct remote_file *f);
+void far_file_init(struct far_file *f);
+void far_file_finish(struct far_file *f);
 /* offset: lines to skip, limit: lines wanted, for a file over `whole_max`. */
-int remote_read(const struct tool_context *ctx, const char *path,
-    int64_t whole_max, int64_t offset, int64_t limit, struct remote_file *f,
+int far_read(const struct tool_context *ctx, const char *path,
+    int64_t whole_max, int64_t offset, int64_t limit, struct far_file *f,
     struct status *st);
 /* Makes missing directories; an existing file keeps its mode, a link is
  * followed. */
-int remote_write(const struct tool_context *ctx, const char *path,
+int far_write(const struct tool_context *ctx, const char *path,
     const void *bytes, size_t len, struct status *st);
 /* Names in a directory, each ended by a NUL. */
-int remote_list(const struct tool_context *ctx, const char *path,
+int far_list(const struct tool_context *ctx, const char *path,
     struct buf *names, struct status *st);
 
 /* Commands that test whether $p is there, or a directory to look into, and the
  * status for an exit code of theirs. */
-extern const char remote_check_exists[], remote_check_dir[];
-int remote_failure(int exit_code, struct status *st);
+extern const char far_check_exists[], far_check_dir[];
+int far_failure(int exit_code, struct status *st);
 
 #endif
