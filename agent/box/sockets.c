@@ -19,7 +19,7 @@ sockets_listen_unix(const char *path, struct status *st)
 		return status_set(st, STATUS_INVALID,
 		    "--socket %s: longer than %zu bytes", path,
 		    sizeof at.sun_path - 1);
-	snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
+	memcpy(at.sun_path, path, strlen(path) + 1);
 	if (lstat(path, &old) == 0 && S_ISSOCK(old.st_mode))
 		unlink(path);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
