@@ -56,14 +56,17 @@ send_body(char *out, size_t size, size_t count, void *arg)
 			    (off_t)(s->off + (int64_t)x->at));
 			if (got < 0 && errno == EINTR)
 				continue;
-			if (got <= 0) {
+			if (got < 0) {
 				x->failed = true;
-				status_set(&x->st, STATUS_IO,
-				    got < 0 ? "cannot read the file to send"
-					    : "the file to send was cut");
+				status_errno(&x->st, errno,
+				    "read the file to send");
 				return CURL_READFUNC_ABORT;
 			}
-			n = (size_t)got;
+			/* Cut meanwhile; the length has been promised. */
+			if (got == 0)
+				memset(out + done, 0, n);
+			else
+				n = (size_t)got;
 		}
 		done += n;
 		x->at += n;

@@ -25,7 +25,8 @@ struct http_client *http_client_create(void);
 /* Closes the kept connections; no exchange is under way. Accepts NULL. */
 void http_client_destroy(struct http_client *client);
 
-/* A piece of a request's body: memory, or bytes [off, off+len) of a file. */
+/* A piece of a request's body: memory, or bytes [off, off+len) of a file (NULs
+ * where it has become shorter). */
 struct http_segment {
 	const void *bytes; /* NULL: from fd, by pread */
 	size_t len;

@@ -1,9 +1,8 @@
 /* Commands in a real sandbox: exit codes, output, waiting, ending them. */
-#include "tests/test.h"
-
 #include <pthread.h>
 
 #include "tests/agent/sandbox/fixture.h"
+#include "tests/test.h"
 
 struct outcome {
 	struct exec_result r;
@@ -179,8 +178,8 @@ long_commands_are_followed(void **state)
 
 	(void)state;
 	int64_t t = clock_mono_ms();
-	assert_int_equal(
-	    sandbox_exec(fx.sb, SANDBOX_START, &rq, &r, NULL, &st), 0);
+	assert_int_equal(sandbox_exec(fx.sb, SANDBOX_START, &rq, &r, NULL, &st),
+	    0);
 	assert_true(clock_mono_ms() - t < 5600);
 	assert_int_equal(r.end, EXEC_EXITED);
 	assert_int_equal(r.exit_code, 7);
@@ -291,8 +290,8 @@ missing_directory_is_said(void **state)
 		.output_max = 1000 };
 
 	(void)state;
-	assert_int_equal(
-	    sandbox_exec(fx.sb, SANDBOX_START, &rq, &r, NULL, &st), -1);
+	assert_int_equal(sandbox_exec(fx.sb, SANDBOX_START, &rq, &r, NULL, &st),
+	    -1);
 	assert_int_equal(st.code, STATUS_NOT_FOUND);
 }
 

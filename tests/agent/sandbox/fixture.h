@@ -1,6 +1,6 @@
 /*
  * A provider over a real sandagentfs-box, the one beside this test's build,
- * with its data in a temporary directory; include after test.h. Where there is
+ * with its data in a temporary directory. Where there is
  * no box or it cannot make sandboxes the tests are skipped, with the reason.
  */
 #ifndef TESTS_AGENT_SANDBOX_FIXTURE_H
@@ -11,6 +11,7 @@
 
 #include "agent/base/clock.h"
 #include "agent/sandbox/sandbox.h"
+#include "tests/test.h"
 
 struct fixture {
 	char dir[64];
@@ -29,8 +30,8 @@ fixture_event(void *arg, const char *line)
 	struct fixture *f = arg;
 
 	if (f->event_count < ARRAY_SIZE(f->events))
-		snprintf(f->events[f->event_count++], sizeof f->events[0],
-		    "%s", line);
+		snprintf(f->events[f->event_count++], sizeof f->events[0], "%s",
+		    line);
 }
 
 static __attribute__((unused)) bool
