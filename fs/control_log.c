@@ -13,7 +13,7 @@ static void
 on_read(fuse_req_t req, struct handle *h, size_t size, off_t off, int flags)
 {
 	size = MIN(size, READ_MAX);
-	auto_free char *out = malloc(size);
+	char *out = malloc(size);
 
 	(void)flags;
 	if (!out) {
@@ -27,6 +27,7 @@ on_read(fuse_req_t req, struct handle *h, size_t size, off_t off, int flags)
 		fuse_reply_err(req, EIO);
 	else
 		fuse_reply_buf(req, out, (size_t)n);
+	free(out);
 }
 
 static const struct handle_ops log_ops = {

@@ -14,6 +14,9 @@
 #include "fs/reply.h"
 #include "fs/text.h"
 
+/* Masked secrets may make an accepted text longer than what was written. */
+#define SHOWN_MAX ((size_t)2 * THREAD_PROMPT_MAX + 1)
+
 struct prompt_file {
 	struct handle handle;
 	struct buf shown; /* immutable: for readers */
@@ -37,7 +40,7 @@ refusal_errno(enum status_code code)
 int64_t
 control_prompt_size(struct thread *t)
 {
-	auto_buf text = BUF_INIT(THREAD_PROMPT_MAX + 1);
+	auto_buf text = BUF_INIT(SHOWN_MAX);
 
 	thread_prompt_text(t, &text);
 	return (int64_t)text.len;
@@ -297,7 +300,7 @@ control_prompt_open(fuse_req_t req, struct thread *t, int flags)
 	    &prompt_ops, session_of(req), t, flags);
 	lock_init(&f->lock, RANK_INODES);
 	prompt_draft_init(&f->draft, flags & O_APPEND);
-	f->shown = BUF_INIT(THREAD_PROMPT_MAX + 1);
+	f->shown = BUF_INIT(SHOWN_MAX);
 	if ((flags & O_ACCMODE) != O_WRONLY)
 		thread_prompt_text(t, &f->shown);
 	handle_reply_open(req, &f->handle, true, false);

@@ -75,7 +75,7 @@ on_read(fuse_req_t req, struct handle *h, size_t size, off_t off, int flags)
 	size = MIN(size, READ_MAX);
 	if (flags & O_NONBLOCK) {
 		bool more = false;
-		auto_free char *bytes = malloc(size);
+		char *bytes = malloc(size);
 		ssize_t got = bytes
 		    ? reply_read(f->reply, off, bytes, size, &more, &st)
 		    : -1;
@@ -83,6 +83,7 @@ on_read(fuse_req_t req, struct handle *h, size_t size, off_t off, int flags)
 			fuse_reply_err(req, EAGAIN);
 		else
 			answer(req, h->session, bytes, got);
+		free(bytes);
 		return;
 	}
 	struct read_op *o = (struct read_op *)op_create(sizeof *o + size, req,

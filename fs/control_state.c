@@ -41,7 +41,7 @@ on_read(fuse_req_t req, struct handle *h, size_t size, off_t off, int flags)
 	}
 	size_t from = MIN((size_t)off, f->text.len);
 	size = MIN(size, f->text.len - from);
-	auto_free char *out = malloc(size + 1);
+	char *out = malloc(size + 1);
 	if (out)
 		memcpy(out, f->text.bytes + from, size);
 	lock_release(&f->lock);
@@ -50,6 +50,7 @@ on_read(fuse_req_t req, struct handle *h, size_t size, off_t off, int flags)
 		fuse_reply_buf(req, out, size);
 	else
 		fuse_reply_err(req, ENOMEM);
+	free(out);
 }
 
 static bool

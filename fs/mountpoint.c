@@ -19,8 +19,6 @@
 /* How long a mount of another state directory may take to say it lives. */
 #define PROBE_MS 3000
 
-extern char **environ;
-
 char *
 mountpoint_table(void)
 {

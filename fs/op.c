@@ -99,47 +99,50 @@ op_park(struct op *op)
 		op_put(op);
 }
 
-bool
-op_claim(struct op *op)
+static void
+put_shares(struct op *op, unsigned count)
 {
-	bool parked;
-
-	if (!reaper_claim(op->session->reaper, op, &parked))
-		return false;
-	/* From here no interrupt can reach a request that was answered. */
-	if (!op->deaf)
-		fuse_req_interrupt_func(op->req, NULL, NULL);
-	if (parked)
-		op_put(op);
-	return true;
-}
-
-void
-op_end(struct op *op)
-{
-	if (op_claim(op)) {
-		if (diag_enabled(DIAG_DEBUG))
-			diag_debug("op %s: %s after %lld ms", op->word,
-			    op->call.st.code || op->error ? "failed" : "done",
-			    (long long)(clock_mono_ms() - op->begun));
-		op->finish(op);
-		reaper_paid(op->session->reaper);
-	} else {
-		reaper_late(op->session->reaper);
-		if (op->drop)
-			op->drop(op);
-	}
-	op_put(op);
-}
-
-void
-op_put(struct op *op)
-{
-	if (atomic_fetch_sub(&op->refs, 1) != 1)
+	if (atomic_fetch_sub(&op->refs, count) != count)
 		return;
 	buf_finish(&op->call.bytes);
 	cancel_put(op->cancel);
 	handle_put(op->handle);
 	thread_put(op->thread);
 	free(op);
+}
+
+void
+op_put(struct op *op)
+{
+	put_shares(op, 1);
+}
+
+static void
+answer(struct op *op)
+{
+	/* From here no interrupt can reach a request that was answered. */
+	if (!op->deaf)
+		fuse_req_interrupt_func(op->req, NULL, NULL);
+	if (diag_enabled(DIAG_DEBUG))
+		diag_debug("op %s: %s after %lld ms", op->word,
+		    op->call.st.code || op->error ? "failed" : "done",
+		    (long long)(clock_mono_ms() - op->begun));
+	op->finish(op);
+	reaper_paid(op->session->reaper);
+}
+
+void
+op_end(struct op *op)
+{
+	bool parked;
+
+	if (reaper_claim(op->session->reaper, op, &parked)) {
+		answer(op);
+	} else {
+		reaper_late(op->session->reaper);
+		if (op->drop)
+			op->drop(op);
+	}
+	/* Ours, and the list's if we took it off. */
+	put_shares(op, 1 + parked);
 }

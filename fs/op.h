@@ -65,8 +65,6 @@ struct thread *op_thread(const struct op *op);
 void op_park(struct op *op);
 /* Last touch of the worker that has the result. */
 void op_end(struct op *op);
-/* True once for each op: the caller answers it (op_end() and the reaper). */
-bool op_claim(struct op *op);
 void op_put(struct op *op);
 
 #endif

@@ -30,7 +30,7 @@ void reaper_counters(struct reaper *r, struct reaper_counters *out);
 
 /* For op.c alone. The interrupt callback runs under libfuse's request lock: it
  * sets a flag and signals. */
-void reaper_interrupt(fuse_req_t req, void *op);
+void reaper_interrupt(fuse_req_t req, void *arg);
 /* False if it was answered already: the creator keeps its reference. */
 bool reaper_park(struct reaper *r, struct op *op);
 /* True once; *parked: the list's reference is the caller's to put. */

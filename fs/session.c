@@ -297,8 +297,8 @@ on_release(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 }
 
 static void
-readdir(fuse_req_t req, size_t size, off_t off, struct fuse_file_info *fi,
-    bool plus)
+list_directory(fuse_req_t req, size_t size, off_t off,
+    struct fuse_file_info *fi, bool plus)
 {
 	struct handle *h = handle_of(fi);
 
@@ -313,7 +313,7 @@ on_readdir(fuse_req_t req, fuse_ino_t id, size_t size, off_t off,
     struct fuse_file_info *fi)
 {
 	(void)id;
-	readdir(req, size, off, fi, false);
+	list_directory(req, size, off, fi, false);
 }
 
 static void
@@ -321,7 +321,7 @@ on_readdirplus(fuse_req_t req, fuse_ino_t id, size_t size, off_t off,
     struct fuse_file_info *fi)
 {
 	(void)id;
-	readdir(req, size, off, fi, true);
+	list_directory(req, size, off, fi, true);
 }
 
 static void
