@@ -57,6 +57,9 @@ make_command(struct buf *command, const struct query *q,
 	if (q->filtered)
 		add_includes(command, &q->filter);
 	buf_puts(command, " -e \"$q\" -- \"$@\"");
+	/* It says there which binary files match. */
+	if (q->mode != FILES)
+		buf_puts(command, " 2>&1");
 }
 
 static void

@@ -46,7 +46,8 @@ is_wanted(const char *root, const char *path, const struct pattern *filter)
 }
 
 /* Gives the path of "grep: PATH: binary file matches" (3.5 and newer) or
- * "Binary file PATH matches"; *s moves behind its line. NULL: neither. */
+ * "Binary file PATH matches"; *s moves behind it. NULL: other words, such as
+ * that a file cannot be read; *s moves behind their line. */
 static char *
 binary_notice(const char **s, const char *end)
 {
@@ -57,20 +58,26 @@ binary_notice(const char **s, const char *end)
 		{ "Binary file ", " matches\n" },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+	const char *lf = memchr(*s, '\n', (size_t)(end - *s));
+	const char *next = lf ? lf + 1 : end;
+	char *found = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(forms) && !found; i++) {
 		size_t n = strlen(forms[i].start);
-		if ((size_t)(end - *s) <= n ||
+		const char *path = *s + n;
+		if ((size_t)(next - *s) <= n || *path != '/' ||
 		    memcmp(*s, forms[i].start, n) != 0)
 			continue;
-		const char *path = *s + n;
-		const char *stop = memmem(path, (size_t)(end - path),
+		/* Within one line: a binary file whose name has more than one
+		 * cannot be told from other words. */
+		const char *stop = memmem(path, (size_t)(next - path),
 		    forms[i].stop, strlen(forms[i].stop));
-		if (!stop)
+		if (!stop || stop + strlen(forms[i].stop) != next)
 			continue;
-		*s = stop + strlen(forms[i].stop);
-		return xstrndup(path, (size_t)(stop - path));
+		found = xstrndup(path, (size_t)(stop - path));
 	}
-	return NULL;
+	*s = next;
+	return found;
 }
 
 static char *
@@ -83,7 +90,7 @@ line_text(const char *s, size_t len)
 }
 
 /* One record at *s, which moves behind it; false at the end or a record that
- * was cut. *line is 0 for a binary file. */
+ * was cut. *line is 0 for a binary file, *path NULL for other words. */
 static bool
 next_record(const char **s, const char *end, char **path, int64_t *line,
     char **text)
@@ -97,7 +104,7 @@ next_record(const char **s, const char *end, char **path, int64_t *line,
 	/* Paths begin with a slash, so this is none. */
 	if (**s != '/') {
 		*path = binary_notice(s, end);
-		return *path != NULL;
+		return true;
 	}
 	const char *nul = memchr(*s, '\0', (size_t)(end - *s));
 	if (!nul)
@@ -123,7 +130,7 @@ matches_read(struct matches *m, const struct buf *output, const char *root,
 	int64_t line;
 
 	while (next_record(&s, end, &path, &line, &text)) {
-		if (!is_wanted(root, path, filter)) {
+		if (!path || !is_wanted(root, path, filter)) {
 			free(path);
 			free(text);
 		} else if (!add(m, max, path, line, text)) {

@@ -60,16 +60,26 @@ media_of(const char *path, struct media *out)
 	return false;
 }
 
+/* How many bytes at the end of a probe are a character without its end. */
+static size_t
+cut_bytes(const char *bytes, size_t len)
+{
+	for (size_t cut = 1; cut < 4 && cut <= len; cut++) {
+		unsigned char c = (unsigned char)bytes[len - cut];
+		if ((c & 0xc0) == 0x80)
+			continue;
+		size_t need = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
+		return need > cut ? cut : 0;
+	}
+	return 0;
+}
+
 bool
 media_is_text(const char *bytes, size_t len)
 {
 	if (len < MEDIA_PROBE)
 		return utf8_valid(bytes, len);
-	/* The last character may be cut: up to three bytes of it are here. */
-	for (size_t cut = 0; cut < 4; cut++)
-		if (utf8_valid(bytes, MEDIA_PROBE - cut))
-			return true;
-	return false;
+	return utf8_valid(bytes, MEDIA_PROBE - cut_bytes(bytes, MEDIA_PROBE));
 }
 
 struct media

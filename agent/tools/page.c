@@ -1,6 +1,7 @@
 /* Pages of a text file; see page.h. */
 #include "agent/tools/page.h"
 
+#include "agent/base/path.h"
 #include "agent/base/text.h"
 #include "agent/tools/result.h"
 
@@ -70,8 +71,9 @@ show_line(struct shown *shown, const char *line, size_t len, size_t *room)
 		return;
 	}
 	if (!fits) {
-		size_t keep = text_head(valid.bytes, valid.len,
-		    MIN(*room, RESULT_BYTES / 4));
+		size_t keep = text_head(valid.bytes, valid.len, *room);
+		keep = MIN(keep,
+		    utf8_prefix(valid.bytes, valid.len, RESULT_BYTES));
 		shown->chars = text_chars(valid.bytes, keep);
 		shown->of = chars;
 		shown->cut = true;
