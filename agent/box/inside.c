@@ -10,6 +10,7 @@
 #include "agent/base/clock.h"
 #include "agent/base/diag.h"
 #include "agent/box/child.h"
+#include "agent/box/descriptors.h"
 #include "agent/box/execute.h"
 #include "agent/box/toolbox.h"
 #include "agent/box/venv.h"
@@ -43,7 +44,7 @@ inside_run(const struct options *o)
 	};
 
 	/* Also the folder's lock, which is this process's alone. */
-	close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+	descriptors_keep_private();
 	/* Commands run as the same user: keep them out of this process's
 	 * memory and descriptors. */
 	prctl(PR_SET_DUMPABLE, 0);

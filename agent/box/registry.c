@@ -103,7 +103,7 @@ make_folder(const struct registry *r, const struct guest *g, struct status *st)
 		const char *name;
 		mode_t mode;
 	} dirs[] = { { "", 0700 }, { "/home", 0755 }, { "/tmp", 01777 },
-		{ "/venv", 0755 }, { "/etc", 0755 } };
+		{ "/venv", 0755 }, { "/etc", 0755 }, { "/shm", 01777 } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
 		auto_free char *path =

@@ -213,12 +213,16 @@ rootfs_add(struct args *a, const struct place *p, const struct hostenv *h,
 	} own[] = { { "home", "/home/daytona" }, { "tmp", "/tmp" },
 		{ "venv", "/opt/venv" } };
 
+	auto_free char *shm = xasprintf("%s/shm", dir);
+
 	/* What bubblewrap makes on its way is closed to others. */
 	args_add_all(a, "--dir", "/home", "--dir", "/opt", "--dir", "/run",
 	    "--dir", "/sys", "--proc", "/proc", "--dev", "/dev", NULL);
 	if (modern)
 		args_add_all(a, "--size", SHM_BYTES, "--perms", "1777",
 		    "--tmpfs", "/dev/shm", NULL);
+	else
+		args_add_all(a, "--bind", shm, "/dev/shm", NULL);
 	args_add_all(a, "--remount-ro", "/dev", NULL);
 	add_system(a, p);
 	add_etc(a, p, h, dir);

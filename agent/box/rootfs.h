@@ -25,7 +25,7 @@ void args_finish(struct args *a);
 #define ROOTFS_LIB     "/run/sandagentfs/lib"
 #define ROOTFS_LOADER  "/run/sandagentfs/loader"
 
-/* `dir`: the sandbox's folder, with home, tmp, venv and etc in it. modern: this
+/* `dir`: the sandbox's folder, with home, tmp, venv, shm and etc in it. modern: this
  * bubblewrap knows --size. */
 void rootfs_add(struct args *a, const struct place *p, const struct hostenv *h,
     const char *dir, bool modern);

@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 
 #include "agent/base/diag.h"
+#include "agent/box/descriptors.h"
 #include "agent/box/outside.h"
 #include "agent/box/sockets.h"
 
@@ -119,6 +121,18 @@ serve(const struct options *o, struct outside *out, const struct place *place,
 	return result;
 }
 
+/* Each request under way needs a few descriptors. */
+static void
+raise_files(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return;
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+}
+
 int
 outside_run(const struct options *o)
 {
@@ -130,7 +144,8 @@ outside_run(const struct options *o)
 	sigset_t ends;
 
 	/* What we inherited is nobody else's. */
-	close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+	descriptors_keep_private();
+	raise_files();
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGTERM);
