@@ -32,7 +32,9 @@ has(const struct reader *r)
 static char
 peek(const struct reader *r)
 {
-	return has(r) ? *r->at : '\0';
+	if (!has(r))
+		return '\0';
+	return *r->at;
 }
 
 static void
@@ -158,7 +160,7 @@ add_unescaped(struct buf *out, const char *from, const char *to, char quote)
 				continue;
 			}
 			if (quote == '"')
-				letter = memchr(letters, p[1], 7);
+				letter = strchr(letters, p[1]);
 		}
 		if (letter) {
 			buf_putc(out, bytes[letter - letters]);

@@ -27,7 +27,7 @@ static const struct word on_words[] = { { "on", 1 }, { "off", 0 },
 	{ NULL, 0 } };
 
 #define AT(field) offsetof(struct options, field)
-#define YEAR      (366 * 24 * 60) /* in minutes */
+#define YEAR      527040 /* in minutes */
 
 static const struct option_row {
 	const char *name;

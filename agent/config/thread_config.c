@@ -11,7 +11,7 @@
 enum kind { TEXT, URL, NAMES, REAL, NUMBER, COUNT, ON_OFF };
 
 #define AT(field) offsetof(struct thread_config, field)
-#define YEAR      (366 * 24 * 60) /* in minutes */
+#define YEAR      527040 /* in minutes */
 
 static const struct key {
 	const char *name;
