@@ -65,7 +65,9 @@ struct sandbox {
 	char *base;                /* toolbox URL with the id, or NULL */
 	bool running;              /* as far as we know: calls may go out */
 	bool created, started_here, found_said, foreign_said;
-	bool resolving; /* one worker finds out */
+	bool doomed;         /* sandbox_doom() */
+	bool unsure_created; /* asked for, and the answer never came */
+	bool resolving;      /* one worker finds out */
 	struct waiters waiters;
 	unsigned generation; /* of the running sandbox: counts starts seen */
 	int64_t absent_ms;   /* when it was found absent, or 0 */

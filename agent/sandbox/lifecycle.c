@@ -4,6 +4,7 @@
 
 #define CHANGE_WAIT_MS 60000
 #define RENEW_MS       60000
+#define APPEAR_MS      3000
 
 /* The record by name into *s; 1 there, 0 absent. */
 static int
@@ -72,17 +73,41 @@ sandbox_stop(struct sandbox *sb, struct cancel *c, struct status *st)
 	return 0;
 }
 
+/* Lets a worker that finds or makes it come to its end. *until: how long one
+ * that was asked for may still turn up. */
+static int
+let_settle(struct sandbox *sb, int64_t deadline, int64_t *until,
+    struct cancel *c, struct status *st)
+{
+	int rc = 0;
+
+	lock_acquire(&sb->lock);
+	while (rc == 0 && sb->resolving)
+		rc = waiters_wait(&sb->waiters, &sb->lock, deadline, c, st);
+	*until = sb->unsure_created ? clock_mono_ms() + APPEAR_MS : 0;
+	lock_release(&sb->lock);
+	return rc;
+}
+
 int
 sandbox_delete(struct sandbox *sb, struct cancel *c, struct status *st)
 {
-	int64_t deadline = clock_mono_ms() + CHANGE_WAIT_MS;
+	int64_t deadline = clock_mono_ms() + CHANGE_WAIT_MS, until;
 	struct wire_sandbox s;
 
 	wait_point();
+	if (let_settle(sb, deadline, &until, c, st) < 0)
+		return status_wrap(st, "delete %s", sb->name);
 	for (unsigned n = 0;; n++) {
 		int there = find(sb, &s, c, st);
 		if (there < 0)
 			return status_wrap(st, "delete %s", sb->name);
+		if (there == 0 && clock_mono_ms() < until) {
+			if (cancel_sleep(c, backoff_ms(n + 1)))
+				return status_set(st, STATUS_CANCELED,
+				    "canceled");
+			continue;
+		}
 		if (there == 0)
 			return 0;
 		if (!sandbox_is_ours(sb, &s))

@@ -74,6 +74,23 @@ create_body(struct sandbox *sb, struct buf *body)
 	lock_release(&sb->lock);
 }
 
+static void
+set_unsure(struct sandbox *sb, bool unsure)
+{
+	lock_acquire(&sb->lock);
+	sb->unsure_created = unsure;
+	lock_release(&sb->lock);
+}
+
+static bool
+doomed(struct sandbox *sb)
+{
+	lock_acquire(&sb->lock);
+	bool yes = sb->doomed;
+	lock_release(&sb->lock);
+	return yes;
+}
+
 /* 1: made, 0: look again. */
 static int
 create(struct resolve *r, struct status *st)
@@ -83,12 +100,17 @@ create(struct resolve *r, struct status *st)
 
 	create_body(sb, &body);
 	r->creating = true;
+	set_unsure(sb, true);
 	if (control_call(sb->provider, "POST", NULL, "", &body, &r->s, r->c,
 		st) == 0) {
 		r->created = true;
+		set_unsure(sb, false);
 		sandbox_note(sb, &r->s);
 		return 1;
 	}
+	set_unsure(sb,
+	    st->code == STATUS_CANCELED || st->code == STATUS_TIMEOUT ||
+		st->code == STATUS_UNAVAILABLE);
 	/* The name was taken meanwhile, or the answer was lost. */
 	if (st->code == STATUS_EXISTS || st->code == STATUS_BUSY ||
 	    st->code == STATUS_TIMEOUT)
@@ -126,7 +148,7 @@ step(struct resolve *r, struct status *st)
 		return status_set(st, STATUS_UNAVAILABLE,
 		    "%s is in state %s%s%s", r->sb->name, r->s.state,
 		    r->s.reason[0] ? ": " : "", r->s.reason);
-	if (r->want == SANDBOX_LOOK)
+	if (r->want == SANDBOX_LOOK || doomed(r->sb))
 		return status_set(st, STATUS_UNAVAILABLE, "%s is %s",
 		    r->sb->name, r->s.state);
 	if (move == MOVE_START || move == MOVE_RECOVER) {
@@ -154,7 +176,7 @@ resolve(struct resolve *r, struct status *st)
 			return -1;
 		if (there == 0) {
 			sandbox_note_absent(r->sb);
-			if (r->want != SANDBOX_CREATE)
+			if (r->want != SANDBOX_CREATE || doomed(r->sb))
 				return status_set(st, STATUS_NOT_FOUND,
 				    "there is no sandbox %s", r->sb->name);
 			there = create(r, st);

@@ -125,6 +125,14 @@ sandbox_hint(struct sandbox *sb, const char *id, bool ours)
 }
 
 void
+sandbox_doom(struct sandbox *sb)
+{
+	lock_acquire(&sb->lock);
+	sb->doomed = true;
+	lock_release(&sb->lock);
+}
+
+void
 sandbox_note(struct sandbox *sb, const struct wire_sandbox *now)
 {
 	lock_acquire(&sb->lock);

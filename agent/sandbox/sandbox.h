@@ -90,6 +90,9 @@ int sandbox_ready(struct sandbox *sb, enum sandbox_want want, struct cancel *c,
     struct status *st);
 /* [waits] Absent or stopped already is success. */
 int sandbox_stop(struct sandbox *sb, struct cancel *c, struct status *st);
+/* Its thread ends: from now on no call creates or starts it (START and CREATE
+ * do as LOOK does); sandbox_delete() sees to one that is just being made. */
+void sandbox_doom(struct sandbox *sb);
 /* [waits] Deletes the remote one if it is ours; NOT_FOUND is success;
  * somebody else's: DENIED. */
 int sandbox_delete(struct sandbox *sb, struct cancel *c, struct status *st);
