@@ -122,8 +122,11 @@ void reply_close(struct reply *r);
  * was cancelled and all text has been read. */
 ssize_t reply_read(struct reply *r, int64_t off, char *out, size_t size,
     bool *more, struct status *st);
-/* [memory] True size of the last turn's answer so far, for getattr. */
+/* [memory] True size of the last turn's answer so far, for getattr; -1 when it
+ * is not known without the disk. */
 int64_t thread_reply_size(struct thread *t);
+/* [disk] The same; -1 with `st`. */
+int64_t thread_reply_size_load(struct thread *t, struct status *st);
 
 /* --- log, messages, state, checkpoints ------------------------------------ */
 /* [memory] Published size; whole entries only. */
