@@ -136,7 +136,8 @@ buf_shell_quote(struct buf *b, const char *s, size_t len)
 }
 
 static const char base64_digits[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
+#define PADDING 64 /* the place of '=' */
 
 void
 buf_base64(struct buf *b, const void *bytes, size_t len)
@@ -159,8 +160,8 @@ buf_base64(struct buf *b, const void *bytes, size_t len)
 			v |= in[i + 2];
 		out[n++] = base64_digits[v >> 18];
 		out[n++] = base64_digits[v >> 12 & 63];
-		out[n++] = have > 1 ? base64_digits[v >> 6 & 63] : '=';
-		out[n++] = have > 2 ? base64_digits[v & 63] : '=';
+		out[n++] = base64_digits[have > 1 ? v >> 6 & 63 : PADDING];
+		out[n++] = base64_digits[have > 2 ? v & 63 : PADDING];
 	}
 	buf_commit(b, n);
 }

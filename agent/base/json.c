@@ -18,7 +18,7 @@ json_parse(const char *text, size_t len, struct status *st)
 	cJSON *json = cJSON_ParseWithLengthOpts(text, len, &end, false);
 
 	if (json) {
-		while (end < text + len && strchr(" \t\r\n", *end))
+		while (end < text + len && *end && strchr(" \t\r\n", *end))
 			end++;
 		if (end == text + len)
 			return json;

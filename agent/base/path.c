@@ -107,14 +107,16 @@ relpath_valid(const char *s)
 static bool
 is_unsafe(uint32_t cp)
 {
-	return is_control(cp) || cp == 0x2028 || cp == 0x2029 || cp == 0x200e ||
-	    cp == 0x200f || (cp >= 0x202a && cp <= 0x202e) ||
+	return is_control(cp) || cp == 0x61c || cp == 0x2028 || cp == 0x2029 ||
+	    cp == 0x200e || cp == 0x200f || (cp >= 0x202a && cp <= 0x202e) ||
 	    (cp >= 0x2066 && cp <= 0x2069);
 }
 
 size_t
 escape_line(char *out, size_t size, const char *s, size_t len)
 {
+	static const char
+	    letters[] = { ['\t'] = 't', ['\n'] = 'n', ['\r'] = 'r' };
 	size_t used = 0;
 
 	if (size == 0)
@@ -129,7 +131,7 @@ escape_line(char *out, size_t size, const char *s, size_t len)
 			memcpy(piece, s + i, n);
 		} else if (cp == '\n' || cp == '\t' || cp == '\r') {
 			piece[0] = '\\';
-			piece[1] = cp == '\n' ? 'n' : cp == '\t' ? 't' : 'r';
+			piece[1] = letters[cp];
 			n = 2;
 		} else {
 			n = 0;

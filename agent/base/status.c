@@ -16,6 +16,21 @@ fill(struct status *st, enum status_code code, const char *fmt, va_list ap)
 	escape_line(st->text, sizeof st->text, raw, strlen(raw));
 }
 
+/* Adds ": " and the words, cut at a whole character. */
+static void
+append(struct status *st, const char *words)
+{
+	size_t used = strlen(st->text);
+	size_t room = sizeof st->text - 1 - used;
+
+	if (room <= 2)
+		return;
+	size_t n = utf8_prefix(words, strlen(words), room - 2);
+	memcpy(st->text + used, ": ", 2);
+	memcpy(st->text + used + 2, words, n);
+	st->text[used + 2 + n] = '\0';
+}
+
 int
 status_set(struct status *st, enum status_code code, const char *fmt, ...)
 {
@@ -37,9 +52,7 @@ status_errno(struct status *st, int err, const char *fmt, ...)
 	fill(st, status_from_errno(err), fmt, ap);
 	va_end(ap);
 	/* The GNU strerror_r: thread-safe, returns the words. */
-	const char *text = strerror_r(err, words, sizeof words);
-	size_t used = strlen(st->text);
-	snprintf(st->text + used, sizeof st->text - used, ": %s", text);
+	append(st, strerror_r(err, words, sizeof words));
 	return -1;
 }
 
@@ -53,8 +66,7 @@ status_wrap(struct status *st, const char *fmt, ...)
 	va_start(ap, fmt);
 	fill(st, st->code, fmt, ap);
 	va_end(ap);
-	size_t used = strlen(st->text);
-	snprintf(st->text + used, sizeof st->text - used, ": %s", inner);
+	append(st, inner);
 	return -1;
 }
 

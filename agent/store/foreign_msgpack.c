@@ -51,7 +51,7 @@ read_head(const unsigned char *p, const unsigned char *end)
 	unsigned char tag = *p;
 
 	if (tag >= 0x80 && tag <= 0x8f) /* small map, array, string */
-		return (struct head){ 1, 0, (tag & 15U) * 2U };
+		return (struct head){ 1, 0, (size_t)(tag & 15U) * 2 };
 	if (tag >= 0x90 && tag <= 0x9f)
 		return (struct head){ 1, 0, tag & 15U };
 	if (tag >= 0xa0 && tag <= 0xbf)

@@ -26,6 +26,18 @@ add_locked(struct store *s, struct queued_push *row, struct status *st)
 }
 
 static int
+replace_locked(struct store *s, const struct queued_push *row,
+    struct status *st)
+{
+	return db_run(&s->db, st,
+	    "UPDATE push SET kind = ?, path = ?, path2 = ?, file = ?,"
+	    " detail = ? WHERE id = ? AND thread = ?",
+	    DB_INT(row->kind), DB_BLOB(row->path, strlen(row->path)),
+	    DB_BLOB(row->path2, strlen(row->path2)), DB_TEXT(row->file),
+	    DB_TEXT(row->detail), DB_INT(row->id), DB_INT(row->thread));
+}
+
+static int
 remove_locked(struct store *s, const int64_t *ids, size_t count,
     struct status *st)
 {
@@ -43,7 +55,8 @@ store_queue_add(struct store *s, struct queued_push *rows, size_t count,
 	int r = store_begin(s, STORE_WRITE, st);
 
 	for (size_t i = 0; r == 0 && i < count; i++)
-		r = add_locked(s, &rows[i], st);
+		r = rows[i].id ? replace_locked(s, &rows[i], st)
+			       : add_locked(s, &rows[i], st);
 	if (r == 0)
 		r = remove_locked(s, removed, removed_count, st);
 	return store_end(s, r, st);

@@ -43,7 +43,8 @@ string_of(struct span s)
 	auto_json *json =
 	    s.bytes ? cJSON_ParseWithLength(s.bytes, s.len) : NULL;
 
-	return cJSON_IsString(json) ? xstrdup(json->valuestring) : NULL;
+	const char *text = cJSON_GetStringValue(json);
+	return text ? xstrdup(text) : NULL;
 }
 
 /* The class of a constructor record is the last element of its id. */
@@ -122,9 +123,9 @@ records_apply(struct records *list, struct records *update)
 		if (removes && old) {
 			remove_record(list, old);
 		} else if (!removes && old) {
-			record_finish(old);
+			struct record replaced = *old;
 			*old = *r;
-			*r = (struct record){ 0 };
+			*r = replaced;
 		} else if (!removes) {
 			records_add(list, take(r->json), r->len);
 		}

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "agent/base/clock.h"
+#include "agent/base/path.h"
 #include "tests/test.h"
 
 static void
@@ -20,6 +21,7 @@ test_parse(void **state)
 		assert_null(json_parse(bad[i], strlen(bad[i]), &st));
 		assert_int_equal(st.code, STATUS_INVALID);
 	}
+	assert_null(json_parse("{}\0", 3, &st));
 	/* Only the length counts. */
 	cJSON *first = json_parse("{}}}", 2, &st);
 	assert_non_null(first);
@@ -96,6 +98,21 @@ test_status(void **state)
 	assert_int_equal(st.code, STATUS_NO_SPACE);
 	assert_string_equal(st.text, "write: No space left on device");
 	assert_int_equal(status_from_errno(EXDEV), STATUS_IO);
+	/* What is too long ends at a whole character. */
+	char euros[400];
+	for (size_t i = 0; i + 3 < sizeof euros; i += 3)
+		memcpy(euros + i, "\xe2\x82\xac", 4);
+	for (int shift = 0; shift < 3; shift++) {
+		status_set(&st, STATUS_IO, "%.*s", 180 + shift, euros);
+		status_wrap(&st, "%.*s%s", shift, "ab", euros);
+		status_wrap(&st, "%.*s", shift, "ab");
+		assert_true(strlen(st.text) > 200);
+		assert_true(utf8_valid(st.text, strlen(st.text)));
+		status_set(&st, STATUS_IO, "%.*s", shift, "ab");
+		status_wrap(&st, "%.60s", euros);
+		status_errno(&st, ENOSPC, "%.231s", euros);
+		assert_true(utf8_valid(st.text, strlen(st.text)));
+	}
 	for (int code = STATUS_OK; code <= STATUS_BUG; code++)
 		assert_string_not_equal(status_word((enum status_code)code),
 		    "unknown");

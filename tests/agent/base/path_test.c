@@ -68,7 +68,8 @@ test_escape(void **state)
 		{ "a\nb\tc\rd", "a\\nb\\tc\\rd" }, { "\x1b[2J", "\\x1b[2J" },
 		{ "\xff", "\\xff" }, { "\xc2\x9b", "\\xc2\\x9b" }, /* C1: CSI */
 		{ "\xe2\x80\xae",
-		    "\\xe2\\x80\\xae" }, /* right-to-left override */
+		    "\\xe2\\x80\\xae" },      /* right-to-left override */
+		{ "\xd8\x9c", "\\xd8\\x9c" }, /* Arabic letter mark */
 	};
 
 	char out[64];

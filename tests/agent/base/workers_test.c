@@ -144,6 +144,87 @@ test_lane_runs_side_by_side(void **state)
 	lock_finish(&gate.lock);
 }
 
+/* A job that submits the next one runs them all before the lane is gone. */
+static struct {
+	struct lane *lane;
+	atomic_int left;
+} chain;
+
+static void
+submit_next(void *arg)
+{
+	if (atomic_fetch_sub(&chain.left, 1) > 1)
+		lane_submit(chain.lane, submit_next, arg);
+}
+
+static void
+test_lane_ends_with_its_jobs(void **state)
+{
+	(void)state;
+	chain.lane = lane_create("test", 2);
+	chain.left = 50;
+	lane_submit(chain.lane, submit_next, NULL);
+	lane_destroy(chain.lane);
+	assert_int_equal(chain.left, 0);
+	chain.lane = lane_create("a name longer than fifteen bytes", 1);
+	lane_destroy(chain.lane);
+}
+
+/* Tokens that are made, waited on and dropped while their parent fires. */
+struct storm {
+	struct cancel *parent;
+	atomic_int wakes, rounds;
+};
+
+static void
+count_wake(void *arg)
+{
+	atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+static void *
+make_children(void *arg)
+{
+	struct storm *storm = arg;
+
+	for (;;) {
+		struct cancel *c = cancel_create(storm->parent);
+		atomic_int woken = 0;
+		bool set = cancel_set_wake(c, count_wake, &woken);
+		atomic_fetch_add(&storm->rounds, 1);
+		bool fired = cancel_fired(c);
+		cancel_clear_wake(c);
+		/* No wake runs any more, and it ran if the token fired while
+		 * it was set. */
+		int n = woken;
+		cancel_put(c);
+		if (!set || n > 0)
+			atomic_fetch_add(&storm->wakes, n);
+		if (fired || n > 0)
+			return NULL;
+	}
+}
+
+static void
+test_cancel_storm(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		struct storm storm = { .parent = cancel_create(NULL) };
+		pthread_t workers[3];
+		for (size_t k = 0; k < ARRAY_SIZE(workers); k++)
+			workers[k] =
+			    worker_start(make_children, &storm, "storm");
+		while (storm.rounds < 50)
+			cancel_sleep(NULL, 1);
+		cancel_fire(storm.parent);
+		for (size_t k = 0; k < ARRAY_SIZE(workers); k++)
+			worker_join(workers[k]);
+		assert_int_equal(storm.wakes, 3);
+		cancel_put(storm.parent);
+	}
+}
+
 int
 main(void)
 {
@@ -152,6 +233,8 @@ main(void)
 		cmocka_unit_test(test_cancel_wakes_sleeper),
 		cmocka_unit_test(test_lane_keeps_order),
 		cmocka_unit_test(test_lane_runs_side_by_side),
+		cmocka_unit_test(test_lane_ends_with_its_jobs),
+		cmocka_unit_test(test_cancel_storm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
