@@ -13,28 +13,21 @@ add_locked(struct store *s, struct queued_push *row, struct status *st)
 	if (!known)
 		return status_set(st, STATUS_NOT_FOUND, "no thread %lld",
 		    (long long)row->thread);
+	/* A rewritten row keeps its place; were it gone, it would come back. */
 	if (db_run(&s->db, st,
-		"INSERT INTO push (thread, kind, path, path2, file, detail)"
-		" VALUES (?, ?, ?, ?, ?, ?)",
-		DB_INT(row->thread), DB_INT(row->kind),
+		"INSERT INTO push (id, thread, kind, path, path2, file, detail)"
+		" VALUES (nullif(?, 0), ?, ?, ?, ?, ?, ?)"
+		" ON CONFLICT (id) DO UPDATE SET kind = excluded.kind,"
+		" path = excluded.path, path2 = excluded.path2,"
+		" file = excluded.file, detail = excluded.detail",
+		DB_INT(row->id), DB_INT(row->thread), DB_INT(row->kind),
 		DB_BLOB(row->path, strlen(row->path)),
 		DB_BLOB(row->path2, strlen(row->path2)), DB_TEXT(row->file),
 		DB_TEXT(row->detail)) < 0)
 		return -1;
-	row->id = sqlite3_last_insert_rowid(s->db.handle);
+	if (row->id == 0)
+		row->id = sqlite3_last_insert_rowid(s->db.handle);
 	return 0;
-}
-
-static int
-replace_locked(struct store *s, const struct queued_push *row,
-    struct status *st)
-{
-	return db_run(&s->db, st,
-	    "UPDATE push SET kind = ?, path = ?, path2 = ?, file = ?,"
-	    " detail = ? WHERE id = ? AND thread = ?",
-	    DB_INT(row->kind), DB_BLOB(row->path, strlen(row->path)),
-	    DB_BLOB(row->path2, strlen(row->path2)), DB_TEXT(row->file),
-	    DB_TEXT(row->detail), DB_INT(row->id), DB_INT(row->thread));
 }
 
 static int
@@ -52,14 +45,21 @@ int
 store_queue_add(struct store *s, struct queued_push *rows, size_t count,
     const int64_t *removed, size_t removed_count, struct status *st)
 {
+	bool *is_new = xcalloc(count, sizeof *is_new);
 	int r = store_begin(s, STORE_WRITE, st);
 
-	for (size_t i = 0; r == 0 && i < count; i++)
-		r = rows[i].id ? replace_locked(s, &rows[i], st)
-			       : add_locked(s, &rows[i], st);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		is_new[i] = rows[i].id == 0;
+		r = add_locked(s, &rows[i], st);
+	}
 	if (r == 0)
 		r = remove_locked(s, removed, removed_count, st);
-	return store_end(s, r, st);
+	r = store_end(s, r, st);
+	for (size_t i = 0; r < 0 && i < count; i++)
+		if (is_new[i])
+			rows[i].id = 0;
+	free(is_new);
+	return r;
 }
 
 int

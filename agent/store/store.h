@@ -161,9 +161,9 @@ struct queued_push {
 	const char *detail; /* the mirror's own JSON: mode, times, base */
 };
 
-/* One group commit of all rows; ids are filled in. A row that has an id already
- * takes the place of the stored one and keeps its order. With them `removed`
- * rows (superseded) go. */
+/* One group commit of all rows, or of none. New ones (id 0) get their ids; a row
+ * that has an id already takes the place of the stored one and keeps its
+ * order. With them `removed` rows (superseded) go. */
 int store_queue_add(struct store *s, struct queued_push *rows, size_t count,
     const int64_t *removed, size_t removed_count, struct status *st);
 int store_queue_done(struct store *s, const int64_t *ids, size_t count,

@@ -45,8 +45,10 @@ test_order(void **state)
 	SUCCEEDS(f, store_queue_done(f->store, &rows[2].id, 1, &f->st));
 	/* Ids never come back, so the order holds. */
 	int64_t last = rows[2].id;
-	SUCCEEDS(f, store_queue_add(f->store, rows, 1, &rows[0].id, 1, &f->st));
-	assert_true(rows[0].id > last);
+	struct queued_push later = push(a, "z");
+	SUCCEEDS(f,
+	    store_queue_add(f->store, &later, 1, &rows[0].id, 1, &f->st));
+	assert_true(later.id > last);
 	SUCCEEDS(f, store_queue_add(f->store, NULL, 0, NULL, 0, &f->st));
 	SUCCEEDS(f, store_thread_delete(f->store, b, &f->st));
 	assert_queue(f, b, "");
@@ -64,6 +66,15 @@ test_superseded(void **state)
 	SUCCEEDS(f,
 	    store_queue_add(f->store, &second, 1, &first.id, 1, &f->st));
 	assert_queue(f, a, "2 x  17 {\"mode\":420};");
+	/* Written anew it keeps its place. */
+	struct queued_push third = push(a, "y");
+	SUCCEEDS(f, store_queue_add(f->store, &third, 1, NULL, 0, &f->st));
+	second.detail = "{}";
+	second.file = "18";
+	int64_t id = second.id;
+	SUCCEEDS(f, store_queue_add(f->store, &second, 1, NULL, 0, &f->st));
+	assert_int_equal(second.id, id);
+	assert_queue(f, a, "2 x  18 {};2 y  17 {};");
 }
 
 /* All rows or none. */
@@ -77,6 +88,8 @@ test_whole(void **state)
 	REFUSED(f, STATUS_NOT_FOUND,
 	    store_queue_add(f->store, rows, 2, NULL, 0, &f->st));
 	assert_queue(f, a, "");
+	/* So that the next try makes them anew. */
+	assert_int_equal(rows[0].id, 0);
 }
 
 int

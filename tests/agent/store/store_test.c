@@ -350,6 +350,7 @@ run_on_full_disk(struct fixture *f)
 	    f->st.code != STATUS_NO_SPACE)
 		_exit(15);
 	store_close(s);
+	free(take(big));
 	_exit(0);
 }
 
@@ -364,7 +365,7 @@ test_full_disk(void **state)
 	assert_true(child >= 0);
 	if (child == 0) {
 		if (unshare(CLONE_NEWNS) < 0 ||
-		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+		    mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) < 0 ||
 		    mount("none", f->dir, "tmpfs", 0, "size=3m") < 0)
 			_exit(77);
 		run_on_full_disk(f);
@@ -387,10 +388,11 @@ test_fork_after_open(void **state)
 	SUCCEEDS(f, store_open(f->dir, &f->store, &f->st));
 	pid_t child = fork();
 	assert_true(child >= 0);
-	if (child == 0)
-		_exit(store_thread_make(f->store, "child", &n, &f->st) == 0
-			? 0
-			: 1);
+	if (child == 0) {
+		int r = store_thread_make(f->store, "child", &n, &f->st);
+		store_close(f->store);
+		_exit(r == 0 ? 0 : 1);
+	}
 	int status = 0;
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
