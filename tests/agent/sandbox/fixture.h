@@ -18,7 +18,7 @@ struct fixture {
 	char *box;
 	struct provider *provider;
 	struct sandbox *sb;
-	char events[16][400];
+	char events[64][400];
 	unsigned event_count;
 };
 
