@@ -2,6 +2,7 @@
 #include <microhttpd.h>
 
 #include "agent/base/json.h"
+#include "agent/box/cage.h"
 #include "agent/box/inside.h"
 #include "agent/box/outside.h"
 
@@ -23,6 +24,13 @@ main(int argc, char **argv)
 		printf("sandagentfs-box %s (libmicrohttpd %s, cJSON %s)\n",
 		    SAF_VERSION, MHD_get_version(), cJSON_Version());
 		return 0;
+	}
+	if (o.check) {
+		struct cage_settings probe = { 0 };
+		if (cage_probe(&probe, &st) == 0)
+			return 0;
+		fprintf(stderr, "%s\n", st.text);
+		return 1;
 	}
 	if (o.inside)
 		inside_run(&o);

@@ -24,6 +24,7 @@ const char options_usage[] =
     "  --reserve-mb N      always left free on the data disk (1024)\n"
     "  --parent-fd N       end at end of file of this descriptor\n"
     "  --ready-fd N        report readiness or the error there\n"
+    "  --check             only see whether sandboxes can be made here\n"
     "  --help, --version\n";
 
 struct number {
@@ -64,7 +65,7 @@ default_memory_mb(void)
 static int
 check(const struct options *o, struct status *st)
 {
-	if (o->help || o->version)
+	if (o->help || o->version || o->check)
 		return 0;
 	if (o->inside)
 		return o->listen_fd >= 0 && o->life_fd >= 0
@@ -115,8 +116,9 @@ options_parse(struct options *o, int argc, char **argv, struct status *st)
 		bool known = false;
 		o->help |= strcmp(argv[i], "--help") == 0;
 		o->version |= strcmp(argv[i], "--version") == 0;
+		o->check |= strcmp(argv[i], "--check") == 0;
 		o->inside |= strcmp(argv[i], "--inside") == 0;
-		if (o->help || o->version)
+		if (o->help || o->version || o->check)
 			return 0;
 		if (strcmp(argv[i], "--inside") == 0)
 			continue;

@@ -19,7 +19,7 @@ struct options {
 	int listen_fd, life_fd;
 	/* both */
 	int64_t memory_mb, processes, file_mb, files, reserve_mb;
-	bool help, version;
+	bool help, version, check;
 };
 
 /* 0, or -1 with a line for the user. */

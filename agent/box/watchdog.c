@@ -3,13 +3,14 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/statvfs.h>
 
 #include "agent/base/lock.h"
 #include "agent/box/inside.h"
 #include "agent/box/toolbox.h"
 
-#define PERIOD_US 500000
+#define PERIOD_MS 500
 
 static struct {
 	/* immutable */
@@ -78,15 +79,18 @@ disk_low(void)
 {
 	struct statvfs v;
 
-	return statvfs(TOOLBOX_HOME, &v) == 0 &&
-	    (uint64_t)v.f_bavail * v.f_frsize < limit.reserve;
+	if (statvfs(TOOLBOX_HOME, &v) < 0)
+		return false;
+	/* Some file systems have no fixed number of inodes, and say 0. */
+	return (uint64_t)v.f_bavail * v.f_frsize < limit.reserve ||
+	    (v.f_files > 0 && v.f_favail < v.f_files / 100);
 }
 
 static void *
 watch(void *arg)
 {
 	for (;;) {
-		usleep(PERIOD_US);
+		poll(NULL, 0, PERIOD_MS);
 		if (limit.memory &&
 		    watchdog_resident("/proc", false) > limit.memory &&
 		    watchdog_resident("/proc", true) > limit.memory)
