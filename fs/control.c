@@ -24,7 +24,7 @@ const struct control controls[CONTROL_FILES] = {
 	[CONTROL_CONFIG] = { "config", true, control_config_open,
 	    control_config_size, NULL },
 	[CONTROL_REPLY] = { "reply", false, control_reply_open,
-	    thread_reply_size, NULL },
+	    thread_reply_size, thread_reply_size_load },
 };
 
 int

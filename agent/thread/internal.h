@@ -10,7 +10,8 @@
  *   recover.c     what a crash left    rebuild.c  a lost transcript
  *   answer.c      `reply`   messages.c   state.c   ctl.c   checkpoints.c
  *   idle.c        what happens when nobody uses a thread
- *   transcript.c entry.c secrets.c     the log: file, text, what it hides
+ *   log.c transcript.c entry.c secrets.c    the log: lines, file, text, what
+ *   it hides
  */
 #ifndef AGENT_THREAD_INTERNAL_H
 #define AGENT_THREAD_INTERNAL_H

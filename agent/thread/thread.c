@@ -5,7 +5,6 @@
  * back from sandbox and mirror may come while it is taken apart.
  */
 #include <assert.h>
-#include <stdarg.h>
 
 #include "agent/base/clock.h"
 #include "agent/base/diag.h"
@@ -172,43 +171,6 @@ thread_notify(struct thread *t)
 	atomic_store(&t->changed_ms, clock_wall_ms());
 	if (s->changed)
 		s->changed(s->changed_arg, t->number);
-}
-
-void
-thread_log_entries(struct thread *t, const struct buf *entries)
-{
-	struct status st = { 0 };
-
-	if (entries->len == 0 || atomic_load(&t->ended))
-		return;
-	if (entries->failed ||
-	    transcript_append(t->transcript, entries->bytes, entries->len,
-		&st) < 0)
-		diag_err("thread %lld: %s", (long long)t->number,
-		    entries->failed ? "log: out of memory" : st.text);
-	thread_notify(t);
-}
-
-void
-thread_log(struct thread *t, const char *label, const char *text)
-{
-	auto_buf masked = BUF_INIT(ENTRY_MAX), entry = BUF_INIT(ENTRY_MAX);
-
-	secrets_mask(&t->threads->secrets, &masked, text, strlen(text));
-	entry_add(&entry, label, masked.bytes, masked.len);
-	thread_log_entries(t, &entry);
-}
-
-void
-thread_logf(struct thread *t, const char *label, const char *fmt, ...)
-{
-	char text[1024];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-	thread_log(t, label, text);
 }
 
 void
