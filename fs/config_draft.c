@@ -8,12 +8,35 @@ config_draft_init(struct config_draft *d, bool append, bool truncated)
 {
 	*d = (struct config_draft){ .append = append, .truncated = truncated };
 	buf_init(&d->text, CONFIG_MAX);
+	buf_init(&d->before, CONFIG_MAX);
 }
 
 void
 config_draft_finish(struct config_draft *d)
 {
 	buf_finish(&d->text);
+	buf_finish(&d->before);
+}
+
+/* About to change: keeps what was. */
+static void
+keep(struct config_draft *d)
+{
+	if (d->dirty)
+		return;
+	buf_reset(&d->before);
+	buf_add(&d->before, d->text.bytes, d->text.len);
+	d->dirty = true;
+}
+
+static void
+take_back(struct config_draft *d)
+{
+	if (d->dirty) {
+		buf_reset(&d->text);
+		buf_add(&d->text, d->before.bytes, d->before.len);
+	}
+	d->dirty = d->refused = false;
 }
 
 static void
@@ -43,6 +66,7 @@ config_draft_write(struct config_draft *d, uint64_t owner, const char *bytes,
 		d->refused = true;
 		return -EINVAL;
 	}
+	keep(d);
 	size_t at = (size_t)off, over = MIN(len, d->text.len - at);
 	memcpy(d->text.bytes + at, bytes, over);
 	buf_add(&d->text, bytes + over, len - over);
@@ -50,7 +74,6 @@ config_draft_write(struct config_draft *d, uint64_t owner, const char *bytes,
 		d->refused = true;
 		return -EFBIG;
 	}
-	d->dirty = true;
 	return 0;
 }
 
@@ -59,9 +82,9 @@ config_draft_truncate(struct config_draft *d, int64_t size)
 {
 	if (size < 0 || size >= (int64_t)d->text.len)
 		return;
+	keep(d);
 	d->text.len = (size_t)size;
 	d->text.bytes[size] = '\0';
-	d->dirty = true;
 }
 
 bool
@@ -73,8 +96,14 @@ config_draft_flush(struct config_draft *d, uint64_t owner, bool last)
 			return false;
 		d->flushes++;
 	}
+	if (d->refused) {
+		/* O_TRUNC alone must not empty the file now. */
+		d->truncated = false;
+		take_back(d);
+		return false;
+	}
 	bool emptied = d->truncated && (last || d->flushes > 1);
-	bool apply = !d->refused && (d->dirty || emptied);
+	bool apply = d->dirty || emptied;
 	if (apply)
 		d->dirty = d->truncated = false;
 	return apply;

@@ -1,7 +1,7 @@
 /*
  * The image of `config` that one open edits: the old text, or nothing after
- * O_TRUNC, with the WRITEs in it. Applied whole at the home owner's FLUSH,
- * never after a WRITE that was refused. Pure; one worker at a time.
+ * O_TRUNC, with the WRITEs in it. Applied whole at the home owner's FLUSH; if a
+ * WRITE was refused, that FLUSH takes back what came since the last one. Pure; one worker at a time.
  */
 #ifndef FS_CONFIG_DRAFT_H
 #define FS_CONFIG_DRAFT_H
@@ -17,6 +17,7 @@ struct config_draft {
 	unsigned flushes; /* by the home owner, without anything to apply */
 	bool dirty, refused;
 	struct buf text;
+	struct buf before; /* what text was before the first WRITE since */
 };
 
 /* O_TRUNC: `truncated`; else the caller fills text with the old one. */

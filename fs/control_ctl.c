@@ -140,14 +140,18 @@ park(fuse_req_t req, struct handle *h, struct buf *lines, size_t size)
 	op_park(&o->op);
 }
 
-/* Joins the pending piece and this one. False: wait for the rest. */
+/* Joins the pending piece and this one. False: wait for the rest, since a
+ * long write without a line end makes no command yet. */
 static bool
 gather(struct ctl_file *f, const char *bytes, size_t size, struct buf *lines)
 {
+	struct status st = { 0 };
+	bool waits;
+
 	lock_acquire(&f->lock);
 	buf_add(&f->pending, bytes, size);
-	bool complete =
-	    f->pending.failed || size < PIECE_MIN || bytes[size - 1] == '\n';
+	bool complete = f->pending.failed || size < PIECE_MIN ||
+	    bytes[size - 1] == '\n' || check(&f->pending, &waits, &st) == 0;
 	if (complete) {
 		*lines = f->pending;
 		f->pending = BUF_INIT(LINE_MAX_BYTES);

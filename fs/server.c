@@ -76,8 +76,9 @@ open_store(struct server *sv, struct status *st)
 	return store_recover(sv->store, st);
 }
 
-static struct provider *
-make_provider(const struct settings *s, const char *owner)
+/* The local sandbox server's program: beside ours. Gives. */
+static char *
+box_program(void)
 {
 	char self[4096];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -86,7 +87,22 @@ make_provider(const struct settings *s, const char *owner)
 	char *slash = strrchr(self, '/');
 	if (slash)
 		*slash = '\0';
-	auto_free char *program = xasprintf("%s/sandagentfs-box", self);
+	return xasprintf("%s/sandagentfs-box", self);
+}
+
+/* What would fail at the first prompt is said at the start. */
+static int
+check_provider(const struct settings *s, struct status *st)
+{
+	auto_free char *program = box_program();
+
+	return s->local ? provider_check(program, st) : 0;
+}
+
+static struct provider *
+make_provider(const struct settings *s, const char *owner)
+{
+	auto_free char *program = box_program();
 	auto_free char *dir = xasprintf("%s/box", s->state_dir);
 	struct provider_settings ps = { .local = s->local,
 		.box_program = program,
@@ -136,6 +152,17 @@ mount_session(struct server *sv, struct status *st)
 	    "%s: cannot mount: %s (is fuse3 installed, and may you use "
 	    "/dev/fuse?)",
 	    sv->mountpoint, *why ? why : "the kernel refused");
+}
+
+/* What libfuse has to say once it serves. */
+static void
+note_libfuse(enum fuse_log_level level, const char *fmt, va_list ap)
+{
+	char line[512];
+
+	vsnprintf(line, sizeof line, fmt, ap);
+	line[strcspn(line, "\n")] = '\0';
+	diag(level <= FUSE_LOG_ERR ? DIAG_WARN : DIAG_DEBUG, "%s", line);
 }
 
 /* Before the first worker, which inherits the mask. */
@@ -244,6 +271,8 @@ serve(struct server *sv, struct status *st)
 	struct pollfd p = { .events = POLLIN };
 
 	raise_files();
+	if (!s->debug)
+		fuse_set_log_func(note_libfuse);
 	if (start_threads(sv, st) < 0)
 		return -1;
 	sv->session->reaper = reaper_create(sv->session);
@@ -293,6 +322,8 @@ server_run(const struct settings *settings, struct status *st)
 	struct server sv = { .settings = settings, .signal_fd = -1 };
 	int rc = check_mountpoint(&sv, st);
 
+	if (rc == 0)
+		rc = check_provider(settings, st);
 	if (rc == 0) {
 		start_fork(&sv.start, settings->foreground);
 		sv.signal_fd = take_signals();

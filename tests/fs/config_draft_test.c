@@ -78,7 +78,27 @@ a_refusal_keeps_the_old(void **state)
 	config_draft_refuse(&d);
 	assert_int_equal(put(&d, A, "b = 2\n", 5), -EINVAL);
 	assert_false(config_draft_flush(&d, A, false));
+	assert_false(config_draft_flush(&d, A, false));
 	assert_false(config_draft_flush(&d, 0, true));
+	config_draft_finish(&d);
+}
+
+/* The descriptor goes on: `exec 3>> config; echo bad >&3; echo good >&3`. */
+static void
+after_a_refusal_it_goes_on(void **state)
+{
+	struct config_draft d;
+
+	(void)state;
+	begin(&d, "a = 1\n", true, false);
+	put(&d, A, "b = 2\n", 0);
+	put(&d, A, "zork\n", 0);
+	config_draft_refuse(&d);
+	assert_false(config_draft_flush(&d, A, false));
+	assert_string_equal(d.text.bytes, "a = 1\n");
+	assert_int_equal(put(&d, A, "c = 3\n", 0), 0);
+	assert_true(config_draft_flush(&d, A, false));
+	assert_string_equal(d.text.bytes, "a = 1\nc = 3\n");
 	config_draft_finish(&d);
 }
 
@@ -137,6 +157,7 @@ main(void)
 		cmocka_unit_test(appending_adds),
 		cmocka_unit_test(an_editor_writes_in_place),
 		cmocka_unit_test(a_refusal_keeps_the_old),
+		cmocka_unit_test(after_a_refusal_it_goes_on),
 		cmocka_unit_test(emptying_waits_for_the_end),
 		cmocka_unit_test(reading_changes_nothing),
 		cmocka_unit_test(bounds),
