@@ -35,6 +35,9 @@ struct provider_settings { /* borrowed until provider_create returns */
 	const char *owner;       /* id of our store: label on what we make */
 };
 
+/* [waits] Can the local sandbox server work on this machine (bubblewrap, user
+ * namespaces)? A short run of its program; `st` says what to do. */
+int provider_check(const char *box_program, struct status *st);
 /* No network, no child yet. */
 struct provider *provider_create(const struct provider_settings *settings);
 /* [waits] Ends the local server, which stops its sandboxes. Accepts NULL; all
