@@ -113,7 +113,7 @@ root_attr(struct thread *t, struct mirror_attr *attr)
 
 	if (!mirror_reference(m, MIRROR_ROOT, attr))
 		return false;
-	attr->mode = S_IFDIR | (attr->mode & 0777);
+	attr->mode = S_IFDIR | 0700;
 	return true;
 }
 
