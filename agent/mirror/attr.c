@@ -53,26 +53,13 @@ chosen_time(struct timespec wanted, struct timespec old)
 	return wanted;
 }
 
-/* The queued file carries its times over a crash. */
-static void
-stamp_content(const struct node *n)
-{
-	const struct timespec times[2] = { n->atime, n->mtime };
-	char path[CONTENT_PATH_MAX];
-
-	if (!n->content || !n->content->in_queue)
-		return;
-	content_path(n->content, path);
-	utimensat(AT_FDCWD, path, times, 0);
-}
-
 static void
 set_times_locked(struct mirror_call *call, struct node *n)
 {
 	n->atime = chosen_time(call->times[0], n->atime);
 	n->mtime = chosen_time(call->times[1], n->mtime);
 	node_touch(n, false);
-	stamp_content(n);
+	content_stamp(n);
 	queue_utimens_locked(call->mirror, n);
 }
 

@@ -36,19 +36,29 @@ commit_remove_row_locked(struct mirror *m, int64_t row)
 	m->removed[m->removed_count++] = row;
 }
 
+void
+commit_rewrite_locked(struct mirror *m, struct qop *op)
+{
+	if (op->row == 0 && !op->committing)
+		return;
+	op->rewrite = true;
+	(void)commit_kick_locked(m);
+}
+
 static void
 gather_row_locked(struct group *g, struct qop *op)
 {
 	struct queued_push *row = &g->rows[g->count];
 
 	op->committing = true;
+	op->rewrite = false;
 	g->ops[g->count] = op;
 	buf_init(&g->details[g->count], 4096);
 	op_detail(&g->details[g->count], op);
 	if (op->content)
 		content_name(op->content, g->files[g->count]);
 	*row = (struct queued_push){
-		.thread = 0,
+		.id = op->row,
 		.kind = (int)op->kind,
 		.path = op->path,
 		.path2 = op->path2 ? op->path2 : "",
@@ -86,7 +96,7 @@ gather_locked(struct mirror *m, struct group *g)
 	for (struct qop *op = m->queue; op; op = op->next) {
 		if (op->content && op->content->want_sync)
 			gather_content_locked(g, op->content);
-		if (op->row == 0 && !op->committing) {
+		if ((op->row == 0 || op->rewrite) && !op->committing) {
 			if (g->count == room) {
 				m->commit_again = true;
 				break;
@@ -146,6 +156,10 @@ take_result_locked(struct mirror *m, struct group *g, int err,
 	for (size_t i = 0; i < g->count; i++) {
 		struct qop *op = g->ops[i];
 		op->committing = false;
+		op->rewrite |= err && op->row != 0;
+		/* Changed again while it was written. */
+		if (op->rewrite && !op->finished)
+			m->commit_again = true;
 		if (!err)
 			op->row = g->rows[i].id;
 		if (!op->finished)

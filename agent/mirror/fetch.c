@@ -64,9 +64,15 @@ lost_locked(struct fetch *f)
 
 	/* Gone from where it was: what lies above is out of date. */
 	dir_stale(m->root);
-	if (n && n->names) {
-		dir_stale(n->names->dir);
-		slot_drop_tree_locked(m, n->names, f->seq);
+	if (!n || !n->names)
+		return;
+	dir_stale(n->names->dir);
+	/* One of ours that has not arrived: what is here is all of it. */
+	if (!slot_drop_tree_locked(m, n->names, f->seq) && node_is_dir(n)) {
+		n->dir->listed = true;
+		n->dir->listed_at = f->began;
+		n->dir->listed_seq = f->seq;
+		n->dir->list_root = n->number;
 	}
 }
 

@@ -97,6 +97,7 @@ struct slot {
 	uint64_t done_seq; /* when the last operation on it ended */
 	uint64_t batch;    /* last batch that touched it */
 	unsigned pending;  /* operations queued that touch it */
+	bool unsure; /* an operation of an earlier run decides what it is */
 	uint32_t hash;
 	char name[];
 };
@@ -118,7 +119,7 @@ struct snapshot {
 
 struct dir {
 	struct slot *first, **last;
-	size_t count, subdirs;
+	size_t count, subdirs, unsure;
 	bool listed;
 	int64_t listed_at;   /* clock_mono_ms() when that listing began */
 	uint64_t listed_seq; /* mirror.seq then */
@@ -200,9 +201,11 @@ struct qop {
 	enum push_kind kind;
 	enum op_state state;
 	bool committing; /* its row is being written */
+	bool rewrite;    /* its row says what is not true any more */
 	bool finished;   /* off the queue, freed when the commit ends */
 	bool creates;    /* PUT of a file that the sandbox never had */
 	bool unsure;     /* of an earlier run: it may have arrived */
+	bool arrived;    /* it had */
 	bool blocked;    /* behind a failed one */
 	struct node *node, *other;
 	struct slot *slot, *slot2;
@@ -214,6 +217,7 @@ struct qop {
 	struct timespec atime, mtime;
 	bool have_base;
 	struct file_version base; /* for the row; live: node.remote */
+	nlink_t nlink;            /* of it */
 	int64_t retry_at;
 	unsigned failures;
 	struct status error;
@@ -400,6 +404,7 @@ void slot_attach_locked(struct mirror *m, struct slot *s, struct node *n);
  * hold a pin if it is used after. */
 void slot_detach_locked(struct mirror *m, struct slot *s);
 void slot_pend(struct slot *s);
+void slot_unsure(struct slot *s);
 void slot_settle_locked(struct mirror *m, struct slot *s);
 void tombs_sweep_locked(struct mirror *m);
 /* May a listing that began at `seq` not speak about this name? */
@@ -427,6 +432,8 @@ enum look {
 /* For steps: sees to it that `dir` is fresh. */
 enum look refresh_locked(struct mirror *m, struct node *dir,
     struct mirror_call *call);
+/* Parks the call until operations have ended, and hurries them. */
+enum look wait_for_push_locked(struct mirror_call *call);
 void dir_stale(struct node *dir);
 /* Where the sandbox has the path now, given what is queued; in place. False
  * while an operation under way makes that unsure. */
@@ -509,6 +516,8 @@ int file_truncate_locked(struct mirror *m, struct node *n, int64_t size,
 bool step_barrier(struct mirror_call *call);
 bool step_open(struct mirror_call *call);
 bool step_getattr(struct mirror_call *call);
+/* The queued file carries the node's times over a crash. */
+void content_stamp(const struct node *n);
 /* For steps: the whole content of a regular file, fetched if needed. */
 enum look file_have_locked(struct mirror *m, struct node *n,
     struct mirror_call *call);
@@ -577,12 +586,14 @@ bool queue_busy_locked(const struct mirror *m, uint64_t seq);
 /* --- commit.c */
 /* A ticket: commit_done reaches it when all that is queued now is durable. */
 uint64_t commit_kick_locked(struct mirror *m);
+/* The row is to be written again, in its place. */
+void commit_rewrite_locked(struct mirror *m, struct qop *op);
 void commit_remove_row_locked(struct mirror *m, int64_t row);
 
 /* --- push.c, pushed.c */
 struct batch {
 	int64_t began;
-	bool looked; /* batch_tighten() was done */
+	bool looked; /* batch_look() was done */
 	struct qop **ops;
 	struct push_op *push;
 	size_t count;
@@ -600,7 +611,9 @@ void batch_free(struct batch *b); /* accepts NULL */
 void op_pushed_locked(struct mirror *m, struct batch *b, struct qop *op,
     struct push_op *p);
 /* No lock held: learns versions that are not known exactly. */
-void batch_tighten(struct mirror *m, struct batch *b);
+void batch_look(struct mirror *m, struct batch *b);
+/* Operations that have arrived already leave the batch. */
+void batch_arrived_locked(struct mirror *m, struct batch *b);
 void push_kick_locked(struct mirror *m);
 void push_soon_locked(struct mirror *m);
 

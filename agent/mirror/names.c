@@ -29,6 +29,8 @@ name_look_locked(struct mirror *m, struct node *dir, const char *name,
 
 	lock_assert_held(&m->lock);
 	*out = s && s->node ? s : NULL;
+	if (s && !s->node && s->unsure)
+		return wait_for_push_locked(call);
 	if (*out || (s && s->pending > 0) || name_hidden(dir, name))
 		return LOOK_NOW;
 	if (!name_valid(name, strlen(name))) {

@@ -277,6 +277,22 @@ drop_unreadable_locked(struct mirror *m, struct batch *b)
 	b->count = kept;
 }
 
+void
+batch_arrived_locked(struct mirror *m, struct batch *b)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < b->count; i++) {
+		if (b->ops[i]->arrived) {
+			op_pushed_locked(m, b, b->ops[i], &b->push[i]);
+			continue;
+		}
+		b->ops[kept] = b->ops[i];
+		b->push[kept++] = b->push[i];
+	}
+	b->count = kept;
+}
+
 static struct batch *
 gather_locked(struct mirror *m)
 {
@@ -328,8 +344,10 @@ push_batch(struct mirror *m)
 	mirror_unlock(m);
 	if (send) {
 		if (!b->looked)
-			batch_tighten(m, b);
+			batch_look(m, b);
 		b->looked = true;
+	}
+	if (send && b->count > 0) {
 		err = sandbox_push(m->sandbox, SANDBOX_CREATE, b->push,
 		    b->count, b->sync, m->push_cancel, &st);
 	}

@@ -1,12 +1,7 @@
-/*
- * What a push changes in what we know: versions that are now ours, clashes,
- * and before it, a closer look at files whose version we do not know exactly.
- */
+/* What a push changes in what we know: versions that are now ours, clashes. */
 #include <sys/stat.h>
 
 #include "agent/mirror/internal.h"
-
-#define LOOKS_MAX 16 /* listings before one batch */
 
 /* It exists there, but of its version only this is known. */
 static void
@@ -59,6 +54,25 @@ know_locked(struct mirror *m, struct node *n, const struct qop *op,
 	}
 	if (clean && n->content)
 		n->content->version = n->remote;
+}
+
+/* What is queued behind starts from what is there now. */
+static void
+rebase_locked(struct mirror *m, const struct qop *done)
+{
+	struct node *n = done->node;
+	unsigned left = n->pending;
+
+	for (struct qop *op = done->next; op && left > 1; op = op->next) {
+		if (op->node != n && op->other != n)
+			continue;
+		left--;
+		if (op->kind != PUSH_PUT || op->state == OP_SENT)
+			continue;
+		op->have_base = n->known;
+		op->base = n->remote;
+		commit_rewrite_locked(m, op);
+	}
 }
 
 static void
@@ -154,104 +168,18 @@ op_pushed_locked(struct mirror *m, struct batch *b, struct qop *op,
 			dir_made_locked(n, b);
 	}
 	others_loose(op);
+	if (n)
+		rebase_locked(m, op);
 	op->slot->dir->dir->own_change = true;
 	if (op->slot2)
 		op->slot2->dir->dir->own_change = true;
 	/* What it made is not shown before the next look (after a restart). */
-	if (!n)
-		dir_stale((op->slot2 ? op->slot2 : op->slot)->dir);
+	if (!n || op->unsure) {
+		dir_stale(op->slot->dir);
+		if (op->slot2)
+			dir_stale(op->slot2->dir);
+	}
 	op_end_locked(m, op);
 	if (moves)
 		m->move_seq = m->seq;
-}
-
-/* --- Before: a closer look ------------------------------------------------ */
-
-static bool
-needs_look(const struct qop *op, const struct push_op *p)
-{
-	return op->kind == PUSH_PUT && !p->force &&
-	    ((p->have_base && op->node->loose) || op->unsure);
-}
-
-static void
-compare_locked(struct mirror *m, struct qop *op, struct push_op *p,
-    const struct remote_entry *e)
-{
-	struct node *n = op->node;
-
-	if (n->loose && n->known && e->version.size == n->remote.size &&
-	    e->version.mtime.tv_sec == n->remote.mtime.tv_sec) {
-		node_set_remote_locked(m, n, &e->version, e->nlink);
-		p->base = e->version;
-	}
-	/* What an earlier attempt left, whose answer was lost. */
-	if (op->unsure && e->version.size == p->size &&
-	    e->version.mtime.tv_sec == p->mtime.tv_sec) {
-		p->have_base = true;
-		p->base = e->version;
-	}
-}
-
-static void
-look_at(struct mirror *m, struct batch *b, const char *dir)
-{
-	struct listing l = { 0 };
-	struct status st;
-
-	if (sandbox_list(m->sandbox, SANDBOX_CREATE, dir, false, &l,
-		m->push_cancel, &st))
-		return;
-	mirror_lock(m);
-	for (size_t i = 0; i < b->count; i++) {
-		if (!needs_look(b->ops[i], &b->push[i]))
-			continue;
-		for (size_t k = 0; k < l.count; k++)
-			if (strcmp(l.entries[k].path, b->ops[i]->path) == 0)
-				compare_locked(m, b->ops[i], &b->push[i],
-				    &l.entries[k]);
-	}
-	mirror_unlock(m);
-	listing_finish(&l);
-}
-
-static char *
-parent_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return xstrndup(path, slash ? (size_t)(slash - path) : 0);
-}
-
-void
-batch_tighten(struct mirror *m, struct batch *b)
-{
-	char *seen[LOOKS_MAX];
-	size_t count = 0;
-
-	mirror_lock(m);
-	for (size_t i = 0; i < b->count; i++) {
-		size_t k = 0;
-		if (!needs_look(b->ops[i], &b->push[i]))
-			continue;
-		char *dir = parent_of(b->ops[i]->path);
-		while (k < count && strcmp(seen[k], dir) != 0)
-			k++;
-		if (k < count || count == LOOKS_MAX)
-			free(dir);
-		else
-			seen[count++] = dir;
-	}
-	mirror_unlock(m);
-	for (size_t i = 0; i < count; i++)
-		look_at(m, b, seen[i]);
-	while (count > 0)
-		free(seen[--count]);
-	/* Of ours, but not known to the nanosecond: no clash to be seen. */
-	mirror_lock(m);
-	for (size_t i = 0; i < b->count; i++)
-		if (b->push[i].kind == PUSH_PUT && b->push[i].have_base &&
-		    b->ops[i]->node->loose)
-			b->push[i].force = true;
-	mirror_unlock(m);
 }

@@ -66,6 +66,7 @@ op_queue_locked(struct mirror *m, enum push_kind kind, struct node *n,
 		op->mtime = n->mtime;
 		op->have_base = n->known;
 		op->base = n->remote;
+		op->nlink = n->nlink;
 	}
 	op_append_locked(m, op);
 	commit_kick_locked(m);
@@ -159,6 +160,7 @@ queue_put_locked(struct mirror *m, struct node *n)
 	if (!n->changed || !n->names)
 		return;
 	n->content->want_sync = true;
+	content_stamp(n);
 	if (put_joins(op, n->content)) {
 		content_get(n->content);
 		content_put_locked(op->content);

@@ -32,6 +32,7 @@ op_detail(struct buf *out, const struct qop *op)
 	char text[64];
 
 	cJSON_AddNumberToObject(obj, "mode", (double)op->mode);
+	cJSON_AddNumberToObject(obj, "nlink", (double)op->nlink);
 	cJSON_AddBoolToObject(obj, "creates", op->creates);
 	add_time(obj, "atime", op->atime);
 	add_time(obj, "mtime", op->mtime);
@@ -69,6 +70,7 @@ read_detail(struct qop *op, const char *detail)
 	if (!obj)
 		return;
 	op->mode = (mode_t)json_int_or(obj, "mode", 0644);
+	op->nlink = (nlink_t)json_int_or(obj, "nlink", 1);
 	op->creates = json_bool_or(obj, "creates", false);
 	op->atime = read_time(obj, "atime");
 	op->mtime = read_time(obj, "mtime");
@@ -119,19 +121,32 @@ node_in(struct mirror *m, struct slot *s, mode_t mode)
 	return n;
 }
 
+/* The file may have other names: they are met as links of the same inode. */
+static struct node *
+file_in(struct mirror *m, const struct qop *op)
+{
+	struct slot *s = op->slot;
+	struct node *n = NULL;
+
+	if (!s->node && op->have_base && op->nlink > 1)
+		n = node_by_link_locked(m, op->base.ino);
+	if (n)
+		slot_attach_locked(m, s, n);
+	return node_in(m, s, S_IFREG | (op->mode & 07777));
+}
+
 /* Takes the content's reference. */
 static void
 recover_put(struct mirror *m, struct qop *op, struct content *c)
 {
-	struct node *n = node_in(m, op->slot, S_IFREG | (op->mode & 07777));
+	struct node *n = file_in(m, op);
 	char path[CONTENT_PATH_MAX];
 	struct stat sb;
 
 	op->node = n;
 	op->content = c;
-	op->unsure = true;
 	if (op->have_base && !n->known) {
-		node_set_remote_locked(m, n, &op->base, 1);
+		node_set_remote_locked(m, n, &op->base, op->nlink);
 		n->ino = ino_shown(op->base.ino);
 	}
 	content_path(c, path);
@@ -154,6 +169,13 @@ recover_move(struct mirror *m, struct qop *op)
 
 	op->node = n;
 	op->other = over;
+	/* What it moves is not known before it is there. */
+	if (!n)
+		slot_unsure(dst);
+	if (!n && op->kind != PUSH_RENAME && op->kind != PUSH_RENAME_NOREPLACE)
+		slot_unsure(src);
+	if (!over && op->kind == PUSH_EXCHANGE)
+		slot_unsure(src);
 	/* Both die with their names unless the operation holds them: it does
 	 * so when it is appended, so pin them for the while. */
 	if (n)
@@ -178,8 +200,6 @@ recover_tree(struct mirror *m, struct qop *op)
 	switch (op->kind) {
 	case PUSH_MKDIR:
 		op->node = node_in(m, s, S_IFDIR | (op->mode & 07777));
-		op->node->dir->listed = true;
-		op->node->dir->list_root = op->node->number;
 		break;
 	case PUSH_SYMLINK:
 		op->node = node_in(m, s, S_IFLNK | 0777);
@@ -194,6 +214,8 @@ recover_tree(struct mirror *m, struct qop *op)
 	case PUSH_CHMOD:
 	case PUSH_UTIMENS:
 		op->node = s->node;
+		if (!op->node)
+			slot_unsure(s);
 		if (op->node && op->kind == PUSH_CHMOD)
 			op->node->mode =
 			    (op->node->mode & S_IFMT) | (op->mode & 07777);
@@ -230,6 +252,7 @@ make_op(struct mirror *m, const struct queued_push *row)
 	op->path = xstrdup(row->path);
 	if (*row->path2)
 		op->path2 = xstrdup(row->path2);
+	op->unsure = true;
 	read_detail(op, row->detail);
 	if (op->kind > PUSH_UTIMENS)
 		goto bad;

@@ -86,10 +86,13 @@ dir_stale(struct node *dir)
 	dir->dir->listed_at = INT64_MIN / 2;
 }
 
+/* Made here and not pushed: all that is in it is known. (One of an earlier run
+ * may have been pushed: it is not listed yet.) */
 static bool
 never_there(const struct node *dir)
 {
-	return !dir->known && dir->pending > 0 && dir->number != MIRROR_ROOT;
+	return !dir->known && dir->pending > 0 && dir->dir->listed &&
+	    dir->number != MIRROR_ROOT;
 }
 
 bool
@@ -128,11 +131,21 @@ choose(struct mirror *m, struct node *dir, const struct mirror_call *call)
 }
 
 enum look
+wait_for_push_locked(struct mirror_call *call)
+{
+	push_kick_locked(call->mirror);
+	(void)!call_wait_locked(call, &call->mirror->push_waiters);
+	return LOOK_WAIT;
+}
+
+enum look
 refresh_locked(struct mirror *m, struct node *dir, struct mirror_call *call)
 {
 	char buf[PATH_BYTES_MAX + 1], now[PATH_BYTES_MAX + 1];
 
 	lock_assert_held(&m->lock);
+	if (dir->dir->unsure > 0)
+		return wait_for_push_locked(call);
 	if (dir_fresh(m, dir, call) || node_gone(dir))
 		return LOOK_NOW;
 	if (call->tries >= TRIES_MAX) {
@@ -152,9 +165,7 @@ refresh_locked(struct mirror *m, struct node *dir, struct mirror_call *call)
 	if (!path_remote_locked(m, now) || strcmp(now, path) != 0) {
 		if (dir->dir->listed)
 			return LOOK_NOW;
-		push_kick_locked(m);
-		(void)!call_wait_locked(call, &m->push_waiters);
-		return LOOK_WAIT;
+		return wait_for_push_locked(call);
 	}
 	struct fetch *f = fetch_list_locked(m, top, path,
 	    top->dir->listed ? SANDBOX_LOOK : SANDBOX_START,

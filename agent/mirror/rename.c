@@ -146,7 +146,8 @@ step_rename(struct mirror_call *call)
 		return call->flags & RENAME_NOREPLACE
 		    ? call_fail(call, STATUS_EXISTS, "it exists")
 		    : true;
-	if (node_is_dir(n) && inside(dir2, n))
+	if ((node_is_dir(n) && inside(dir2, n)) ||
+	    (call->flags & RENAME_EXCHANGE && over && inside(dir, over)))
 		return call_fail(call, STATUS_INVALID, "into itself");
 	if (refused(call, n, over))
 		return true;

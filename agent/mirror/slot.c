@@ -149,9 +149,20 @@ slot_pend(struct slot *s)
 }
 
 void
+slot_unsure(struct slot *s)
+{
+	s->dir->dir->unsure += !s->unsure;
+	s->unsure = true;
+}
+
+void
 slot_settle_locked(struct mirror *m, struct slot *s)
 {
 	s->pending--;
+	if (s->pending == 0 && s->unsure) {
+		s->unsure = false;
+		s->dir->dir->unsure--;
+	}
 	s->done_seq = ++m->seq;
 }
 

@@ -5,8 +5,21 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "agent/mirror/internal.h"
+
+void
+content_stamp(const struct node *n)
+{
+	const struct timespec times[2] = { n->atime, n->mtime };
+	char path[CONTENT_PATH_MAX];
+
+	if (!n->content || !n->content->in_queue)
+		return;
+	content_path(n->content, path);
+	utimensat(AT_FDCWD, path, times, 0);
+}
 
 /* What is being sent stays as it is, if a copy is cheap: a reader in the
  * sandbox must not meet half of the next version. */

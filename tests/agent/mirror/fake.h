@@ -5,26 +5,28 @@
 #ifndef TESTS_AGENT_MIRROR_FAKE_H
 #define TESTS_AGENT_MIRROR_FAKE_H
 
+#include <stdatomic.h>
+
 #include "agent/mirror/mirror.h"
 
 enum fake_state { FAKE_RUNNING, FAKE_STOPPED, FAKE_ABSENT };
 
 struct fake {
 	char *home; /* the workspace */
-	enum fake_state state;
-	/* set under fake_lock() while workers run */
-	unsigned delay_ms;    /* of each call */
-	bool hang;            /* each call waits for its token */
-	bool no_after;        /* pushes do not say what they made */
-	unsigned fail_before; /* percent of calls that do nothing */
-	unsigned fail_after;  /* percent of pushes whose answer is lost */
+	_Atomic enum fake_state state;
+	atomic_uint delay_ms;    /* of each call */
+	atomic_bool hang;        /* each call waits for its token */
+	atomic_bool no_after;    /* pushes do not say what they made */
+	atomic_uint fail_before; /* percent of calls that do nothing */
+	atomic_uint fail_after;  /* percent of pushes whose answer is lost */
 	unsigned seed;
-	const char *refuse; /* pushes of paths with this text: NO_SPACE */
+	const char
+	    *_Atomic refuse; /* pushes of paths with this text: NO_SPACE */
 	/* its own: the batch whose answer was lost */
 	struct push_op *lost_ops;
 	size_t lost_count, lost_part;
 	/* counted */
-	unsigned lists, downloads, pushes, ops, execs, clashes;
+	atomic_uint lists, downloads, pushes, ops, execs, clashes;
 };
 
 struct sandbox *fake_sandbox(struct fake *f);
@@ -33,6 +35,7 @@ void fake_unlock(void);
 
 /* The rows of the queue now; they outlive a mirror. */
 size_t fake_store_rows(void);
+void fake_store_print(void);
 void fake_store_reset(void);
 /* Commits fail from now on. */
 void fake_store_break(bool broken);

@@ -52,6 +52,23 @@ clear(struct rows *r)
 }
 
 static void
+replace(const struct queued_push *row)
+{
+	struct queued_push last;
+
+	for (size_t i = 0; i < now.count; i++) {
+		if (now.list[i].id != row->id)
+			continue;
+		append(&now, row);
+		last = now.list[now.count - 1];
+		now.list[now.count - 1] = now.list[i];
+		now.list[i] = last;
+		drop(&now, now.count - 1);
+		return;
+	}
+}
+
+static void
 remove_ids(const int64_t *ids, size_t count)
 {
 	for (size_t k = 0; k < count; k++)
@@ -72,6 +89,10 @@ store_queue_add(struct store *s, struct queued_push *rows, size_t count,
 		return status_set(st, STATUS_NO_SPACE, "the disk is full");
 	}
 	for (size_t i = 0; i < count; i++) {
+		if (rows[i].id) {
+			replace(&rows[i]);
+			continue;
+		}
 		rows[i].id = next_id++;
 		append(&now, &rows[i]);
 	}
@@ -147,5 +168,17 @@ fake_store_restore(void)
 	clear(&now);
 	for (size_t i = 0; i < saved.count; i++)
 		append(&now, &saved.list[i]);
+	pthread_mutex_unlock(&lock);
+}
+
+void
+fake_store_print(void)
+{
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < now.count; i++)
+		fprintf(stderr, "  row %lld kind %d %s %s %s %s\n",
+		    (long long)now.list[i].id, now.list[i].kind,
+		    now.list[i].path, now.list[i].path2, now.list[i].file,
+		    now.list[i].detail);
 	pthread_mutex_unlock(&lock);
 }
