@@ -10,7 +10,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -209,24 +208,6 @@ await_answer(struct cage *c, struct status *st)
 	    *words ? words : "the sandbox does not answer");
 }
 
-/* Below the reserve the watchdog would end it at once. */
-static int
-check_space(const struct cage_settings *s, const char *dir, struct status *st)
-{
-	struct statvfs v;
-
-	if (statvfs(dir, &v) < 0)
-		return status_errno(st, errno, "%s", dir);
-	uint64_t free_mb = (uint64_t)v.f_bavail * v.f_frsize >> 20;
-	if (free_mb < (uint64_t)s->options->reserve_mb)
-		return status_set(st, STATUS_NO_SPACE,
-		    "the disk is nearly full: %llu MB are free, %llu are "
-		    "wanted (--reserve-mb)",
-		    (unsigned long long)free_mb,
-		    (unsigned long long)s->options->reserve_mb);
-	return 0;
-}
-
 struct cage *
 cage_start(const struct cage_settings *s, const struct cage_request *request,
     struct status *st)
@@ -248,7 +229,7 @@ cage_start(const struct cage_settings *s, const struct cage_request *request,
 		status_errno(st, errno, "start of a sandbox");
 		goto fail;
 	}
-	if (check_space(s, dir, st) < 0 ||
+	if (place_check_space(s->place, s->options, st) < 0 ||
 	    rootfs_write_etc(s->place, dir, st) < 0 ||
 	    launch(c, s, request, dir, st) < 0)
 		goto fail;

@@ -11,6 +11,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 /* Covered by a file system of our own, in our namespace alone. */
 #define COVER "/mnt"
@@ -184,6 +185,24 @@ place_give_up_root(struct place *p, const struct options *o, struct status *st)
 	    check(p->root, "--root", uid, st) < 0)
 		return -1;
 	return check(p->program, "the program", uid, st);
+}
+
+int
+place_check_space(const struct place *p, const struct options *o,
+    struct status *st)
+{
+	struct statvfs v;
+
+	if (fstatvfs(p->data_fd, &v) < 0)
+		return status_errno(st, errno, "--data");
+	uint64_t free_mb = (uint64_t)v.f_bavail * v.f_frsize >> 20;
+	if (free_mb < (uint64_t)o->reserve_mb)
+		return status_set(st, STATUS_NO_SPACE,
+		    "the disk is nearly full: %llu MB are free, %llu are "
+		    "wanted (--reserve-mb)",
+		    (unsigned long long)free_mb,
+		    (unsigned long long)o->reserve_mb);
+	return 0;
 }
 
 void

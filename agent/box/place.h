@@ -31,6 +31,10 @@ int place_open(struct place *p, const struct options *o, struct status *st);
 int place_give_up_root(struct place *p, const struct options *o,
     struct status *st);
 void place_finish(struct place *p);
+/* NO_SPACE if the data disk has less than the reserve: a sandbox's watchdog
+ * would end it at once. */
+int place_check_space(const struct place *p, const struct options *o,
+    struct status *st);
 /* Gives DIR/a/b, formatted. */
 char *place_path(const struct place *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 

@@ -642,7 +642,7 @@ def test_what_stays_and_what_ends(own):
     s = box.create("life")
     s.upload(HOME + "/keep", b"k")
     s.out("echo t >/tmp/keep; sleep 1000 >/dev/null 2>&1 & setsid sh -c 'trap \"\" TERM; sleep 1000' >/dev/null 2>&1 </dev/null & echo x")
-    assert s.out("pgrep -c sleep") == "2\n"
+    assert saf.wait_for(lambda: s.sh("pgrep -c sleep")[1] == "2\n", 5)
     before = box.processes()
     assert len(before) >= 4
     assert s.action("stop").json["state"] == "stopped"
