@@ -1,20 +1,21 @@
 /*
- * A command's scratch files, all named $D.*: its first words are the guard.
+ * A command's scratch files, all named $D.*:
  *
- *   done  a FIFO; making it is what only the first run of the script can do.
- *         Opened for both ways before anything starts, so that no early line
- *         is lost; three lines are written, for replays that wait too
+ *   run   made exclusively: only the first run of the script starts anything,
+ *         and after a kill none does
  *   pid   the command's process group
  *   out   its output, opened for appending: it may be cut while it grows
  *   rc    its exit code, 128+n for a signal
+ *   late  the first run has stopped waiting
  *   cut   bytes cut from `out` so far
  *
  * The command is the leader of a session of its own. What waits for it is a
  * plain child of our shell outside that group, so that `kill -9 0` in there
- * still leaves an exit code. Nothing of all this holds the pipe that the
- * server reads, nor gives the command the FIFO. What a shell without job
- * control starts with `&` ignores SIGINT and SIGQUIT for ever; env undoes that
- * where it can.
+ * still leaves an exit code; it ends the `sleep` that our shell waits for, so
+ * no end is missed and nothing polls. (`true`, not `:`: the shell ends when the
+ * redirection of a special built-in fails.) None of them holds the pipe that the
+ * server reads. What a shell without job control starts with `&` ignores
+ * SIGINT and SIGQUIT for ever; env undoes that where it can.
  */
 #include "agent/sandbox/exec_text.h"
 
@@ -44,7 +45,7 @@ exec_text_common(struct buf *script, const char *id, size_t output_max)
 	    "if [ -s $D.rc ]; then read -r rc <$D.rc; "
 	    "echo \"=saf=state ended $rc\"; else echo =saf=state lost; fi\n"
 	    "else echo =saf=state none; fi\n"
-	    "n=0; [ ! -e $D.out ] || n=$(wc -c <$D.out)\n"
+	    "n=0; [ ! -s $D.out ] || n=$(wc -c <$D.out)\n"
 	    "echo \"=saf=size $((n)) $((cut))\"\n"
 	    "echo =saf=head\n"
 	    "if [ $((n)) -le %zu ]; then [ $((n)) -eq 0 ] || base64 <$D.out\n"
@@ -64,8 +65,7 @@ exec_text_start(struct buf *script, const char *command, const char *cwd,
 	buf_puts(script,
 	    "[ -d " SANDBOX_SCRATCH " ] || mkdir -p -m 700 " SANDBOX_SCRATCH
 	    " 2>/dev/null\n"
-	    "if e=$(mkfifo -m 600 $D.done 2>&1); then\n"
-	    "exec 3<>$D.done\n"
+	    "set -C\nif true 2>/dev/null >$D.run; then set +C\n"
 	    "if cd -- \"$W\" 2>/dev/null; then\n");
 	if (env_signals < 0)
 		buf_puts(script,
@@ -81,24 +81,26 @@ exec_text_start(struct buf *script, const char *command, const char *cwd,
 		/* a file instead of a word; sh reads it as it goes */
 		buf_puts(script,
 		    "printf '%s\\n' \"$C\" >$D.cmd; C=\". $D.cmd\"\n");
-	buf_puts(script,
+	buf_printf(script,
 	    "S=sh; command -v bash >/dev/null && S=bash\n"
 	    "L=; command -v setsid >/dev/null && L=setsid\n"
+	    "sleep %d </dev/null >/dev/null 2>&1 &\nt=$!\n"
 	    /* the variables that we were given are not the command's */
 	    "(\nunset LC_ALL ZDOTDIR OLDPWD\n"
-	    "$V $L $S -c \"$C\" </dev/null >>$D.out 2>&1 3>&- &\n"
+	    "$V $L $S -c \"$C\" </dev/null >>$D.out 2>&1 &\n"
 	    "p=$!; echo $p >$D.pid; wait $p; echo $? >$D.rc\n"
-	    "printf '\\n\\n\\n' >&3\n"
+	    "[ -e $D.late ] || kill $t\n"
 	    ") </dev/null >/dev/null 2>&1 &\n"
-	    "else echo =saf=err ENOENT; rm -f $D.done; fi\n"
-	    /* no FIFO and no trace of a first run: nothing can run here */
-	    "elif [ -p $D.done ]; then exec 3<>$D.done\n"
-	    "else echo \"=saf=err ${e##*: }\"; fi\n");
-	buf_printf(script,
-	    "[ ! -p $D.done ] || [ -s $D.rc ] || "
-	    "timeout %d sh -c 'read -r x' <&3 2>/dev/null\n"
-	    "exec 3>&-\n",
-	    wait_s);
+	    "wait $t 2>/dev/null; [ -s $D.rc ] || true >$D.late\n"
+	    "else echo =saf=err ENOENT; rm -f $D.run; fi\n"
+	    /* a replay waits for the first run's command */
+	    "elif [ -e $D.run ]; then set +C; i=0\n"
+	    "while [ ! -s $D.rc ] && [ $i -lt %d ]; do "
+	    "sleep 0.1; i=$((i+1)); done\n"
+	    /* nothing can be written there: nothing can run */
+	    "else set +C; e=$( { true >$D.run; } 2>&1 ); "
+	    "echo \"=saf=err ${e##*: }\"; fi\n",
+	    wait_s, wait_s * 10);
 }
 
 void
@@ -107,7 +109,7 @@ exec_text_kill(struct buf *script)
 	buf_puts(script,
 	    "[ -d " SANDBOX_SCRATCH " ] || mkdir -p -m 700 " SANDBOX_SCRATCH
 	    " 2>/dev/null\n"
-	    "if mkfifo -m 600 $D.done 2>/dev/null; then :; else\n"
+	    "set -C\nif true 2>/dev/null >$D.run; then set +C; else set +C\n"
 	    "i=0; while [ ! -s $D.pid ] && [ ! -s $D.rc ] && [ $i -lt 20 ]; do "
 	    "sleep 0.02; i=$((i+1)); done\n"
 	    "if [ -s $D.pid ] && [ ! -s $D.rc ]; then read -r p <$D.pid\n"
@@ -124,6 +126,6 @@ exec_text_trim(struct buf *script, int64_t limit)
 	buf_printf(script,
 	    "n=$(wc -c <$D.out); if [ $((n)) -gt %lld ]; then\n"
 	    "c=0; [ ! -s $D.cut ] || read -r c <$D.cut\n"
-	    ": >$D.out; echo $((c+n)) >$D.cut; fi\n",
+	    "true >$D.out; echo $((c+n)) >$D.cut; fi\n",
 	    (long long)limit);
 }

@@ -188,7 +188,7 @@ add_put(struct buf *b, size_t i, const struct push_op *op,
 		buf_base64(b, content->bytes, content->len);
 		buf_puts(b, "\n=saf=\n");
 	} else if (content) {
-		buf_printf(b, ": >$D.%zu\n", i);
+		buf_printf(b, "true >$D.%zu\n", i);
 	}
 	shell_path(b, "K", clash);
 	buf_printf(b, "C=$D.%zu\nput ", i);
@@ -270,7 +270,7 @@ push_text_op(struct buf *b, size_t i, const struct push_op *op,
 void
 push_text_end(struct buf *b, const char *const *paths, size_t count, bool sync)
 {
-	buf_puts(b, ": >$D.fin; fi\nset --");
+	buf_puts(b, "true >$D.fin; fi\nset --");
 	for (size_t i = 0; i < count; i++) {
 		if (!utf8_valid(paths[i], strlen(paths[i])))
 			continue;
