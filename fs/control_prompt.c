@@ -290,7 +290,9 @@ control_prompt_open(fuse_req_t req, struct thread *t, int flags)
 	bool writing = (flags & O_ACCMODE) != O_RDONLY;
 	struct status st = { 0 };
 
-	if (writing && thread_prompt_check(t, &st) < 0) {
+	/* A full queue is the first WRITE's to refuse: it takes the place. */
+	if (writing && thread_prompt_check(t, &st) < 0 &&
+	    st.code != STATUS_BUSY) {
 		thread_refused(t, &st);
 		fuse_reply_err(req, refusal_errno(st.code));
 		thread_put(t);

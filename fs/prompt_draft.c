@@ -86,7 +86,7 @@ prompt_draft_write(struct prompt_draft *d, uint64_t owner, const char *bytes,
 	if (at < 0 || at > (int64_t)d->text.len) {
 		status_set(st, STATUS_INVALID,
 		    "prompt: written out of order (a gap, or before its start)");
-		return spoil(d, -EINVAL);
+		return -EINVAL;
 	}
 	size_t pos = (size_t)at, end = pos + len;
 	if (end > THREAD_PROMPT_MAX) {
@@ -131,18 +131,20 @@ prompt_draft_truncate(struct prompt_draft *d, int64_t size)
 enum prompt_flush
 prompt_draft_release(struct prompt_draft *d, int *err, struct status *st)
 {
-	*err = d->spoiled;
-	if (!d->spoiled && d->text.len == 0)
-		return PROMPT_FLUSH_NOTHING;
-	if (!d->spoiled &&
-	    thread_prompt_text_check(d->text.bytes + d->checked,
-		d->text.len - d->checked, true, st) < 0)
-		*err = refuse(d, st);
-	if (*err) {
+	*err = 0;
+	if (d->spoiled) {
 		empty(d);
 		return PROMPT_FLUSH_REFUSED;
 	}
-	return PROMPT_FLUSH_COMMIT;
+	if (d->text.len == 0)
+		return PROMPT_FLUSH_NOTHING;
+	if (thread_prompt_text_check(d->text.bytes + d->checked,
+		d->text.len - d->checked, true, st) == 0)
+		return PROMPT_FLUSH_COMMIT;
+	/* A character that was never finished: known only now. */
+	*err = refuse(d, st);
+	empty(d);
+	return PROMPT_FLUSH_REFUSED;
 }
 
 enum prompt_flush

@@ -3,8 +3,9 @@
  * goes, whether it is fit, and whose close sends it (contract §2). Pure; one
  * worker at a time. Errors are negative errno values.
  *
- * A WRITE that is refused spoils the whole text: half a prompt is not what was
- * meant, so the home owner's FLUSH drops it and says so once more.
+ * A WRITE that is too much or no text spoils the whole: half a prompt is not
+ * what was meant, so the home owner's FLUSH drops it. A WRITE in the wrong place
+ * is refused and changes nothing.
  */
 #ifndef FS_PROMPT_DRAFT_H
 #define FS_PROMPT_DRAFT_H
@@ -29,7 +30,7 @@ struct prompt_draft {
 enum prompt_flush {
 	PROMPT_FLUSH_NOTHING,
 	PROMPT_FLUSH_COMMIT,  /* the text is taken by prompt_draft_take() */
-	PROMPT_FLUSH_REFUSED, /* spoiled: answer *err, nothing is left */
+	PROMPT_FLUSH_REFUSED, /* spoiled, nothing is left; *err: not told yet */
 };
 
 void prompt_draft_init(struct prompt_draft *d, bool append);
