@@ -95,10 +95,11 @@ struct thread {
 	struct turn *running;
 	struct turn *first, **last; /* waiting */
 	unsigned waiting;
-	bool scheduled;          /* a job on the turn lane will look */
-	struct cond idle;        /* `running` became NULL */
-	int64_t turns;           /* accepted so far */
-	int64_t turn;            /* the newest that began or ended */
+	bool scheduled;    /* a job on the turn lane will look */
+	unsigned readying; /* jobs that make the sandbox ready for a turn */
+	struct cond idle;  /* `running` became NULL, or `readying` 0 */
+	int64_t turns;     /* accepted so far */
+	int64_t turn;      /* the newest that began or ended */
 	enum turn_phase outcome; /* of the newest that ended */
 	struct trouble trouble;
 	char *prompt; /* newest accepted */

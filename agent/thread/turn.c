@@ -11,6 +11,9 @@
 #include "agent/thread/internal.h"
 #include "agent/tools/tool.h"
 
+/* How long the end of a turn waits for a sandbox that nobody has used. */
+#define SETTLE_MS 10000
+
 void
 run_add(struct run *r, struct message *m)
 {
@@ -63,6 +66,10 @@ ready_sandbox(void *arg)
 		0 &&
 	    !cancel_fired(r->cancel))
 		thread_log(t, "sandbox", st.text);
+	lock_acquire(&t->lock);
+	t->readying--;
+	cond_broadcast(&t->idle);
+	lock_release(&t->lock);
 	cancel_put(r->cancel);
 	thread_put(t);
 	free(r);
@@ -71,11 +78,29 @@ ready_sandbox(void *arg)
 static void
 want_sandbox(const struct run *r)
 {
+	struct thread *t = r->thread;
 	struct ready *ready = xcalloc(1, sizeof *ready);
 
-	ready->thread = thread_get(r->thread);
+	ready->thread = thread_get(t);
 	ready->cancel = cancel_get(r->turn->cancel);
-	lane_submit(thread_lane(r->thread), ready_sandbox, ready);
+	lock_acquire(&t->lock);
+	t->readying++;
+	lock_release(&t->lock);
+	lane_submit(thread_lane(t), ready_sandbox, ready);
+}
+
+/* The turn's lines in the log are whole when it ends: a short answer waits for
+ * the line about the sandbox, but not for a remote that hangs. */
+static void
+settle_sandbox(struct thread *t)
+{
+	int64_t deadline = clock_mono_ms() + SETTLE_MS;
+
+	lock_acquire(&t->lock);
+	while (t->readying > 0)
+		if (!cond_wait(&t->idle, &t->lock, deadline))
+			break;
+	lock_release(&t->lock);
 }
 
 static int
@@ -390,6 +415,7 @@ turn_run(struct thread *t, struct turn *turn, struct trouble *trouble)
 	int rc = begin(&r, &st);
 	if (rc == 0)
 		rc = loop(&r, &st);
+	settle_sandbox(t);
 	enum turn_phase outcome = end(&r, rc, &st, trouble);
 	free(r.tools);
 	run_finish(&r);
