@@ -1,14 +1,13 @@
 /* One file, through the mirror or by script; see files.h. */
 #include "agent/tools/files.h"
 
-/* Is the mirror's answer final? A path that it cannot follow (through a link
- * that leaves the workspace) may well exist in the sandbox. */
-static bool
-is_final(const struct status *st)
+bool
+files_mirror_is_final(const struct status *st)
 {
 	switch (st->code) {
 	case STATUS_NOT_FOUND:
 	case STATUS_NOT_DIR:
+	case STATUS_DENIED:
 	case STATUS_INVALID:
 	case STATUS_NOT_SUPPORTED:
 	case STATUS_TOO_BIG:
@@ -30,7 +29,7 @@ files_read(const struct tool_context *ctx, const struct place *place,
 			f->whole = true;
 			return 0;
 		}
-		if (is_final(st))
+		if (files_mirror_is_final(st))
 			return -1;
 		far_file_finish(f);
 		far_file_init(f);
@@ -47,7 +46,7 @@ files_read_whole(const struct tool_context *ctx, const struct place *place,
 		if (mirror_read_file(ctx->mirror, place->inside, text,
 			ctx->cancel, st) == 0)
 			return 0;
-		if (is_final(st) || st->code == STATUS_TOO_BIG)
+		if (files_mirror_is_final(st) || st->code == STATUS_TOO_BIG)
 			return -1;
 	}
 	struct far_file f;
@@ -70,7 +69,7 @@ files_write(const struct tool_context *ctx, const struct place *place,
 		if (mirror_write_file(ctx->mirror, place->inside, bytes, len,
 			ctx->cancel, st) == 0)
 			return 0;
-		if (is_final(st))
+		if (files_mirror_is_final(st))
 			return -1;
 	}
 	if (far_write(ctx, place->path, bytes, len, st) < 0)

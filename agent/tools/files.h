@@ -22,5 +22,8 @@ int files_read_whole(const struct tool_context *ctx, const struct place *place,
     struct buf *text, struct status *st);
 int files_write(const struct tool_context *ctx, const struct place *place,
     const void *bytes, size_t len, struct status *st);
+/* Is this failure of the mirror the last word? A path that it does not follow
+ * (through a link that leaves the workspace) may well exist in the sandbox. */
+bool files_mirror_is_final(const struct status *st);
 
 #endif

@@ -12,9 +12,10 @@
 #define MATCHES_MAX 10000
 #define SECONDS     5
 
-static const char incomplete[] =
+static const char early[] =
     "\n\n[The search stopped early: the list is incomplete. Search a smaller "
     "directory or with a narrower pattern.]";
+static const char unreadable[] = "\n\n[Some directories could not be read.]";
 
 /*
  * Where an absolute pattern begins: "/etc/x/" "*.conf" is "*.conf" anchored in
@@ -76,7 +77,11 @@ static void
 make_command(struct buf *command, const struct pattern *p,
     const struct place *root)
 {
+	size_t depth = pattern_depth(p);
+
 	buf_puts(command, "cd -- \"$p\" && $t find . ");
+	if (depth > 0)
+		buf_printf(command, "-maxdepth %zu ", depth);
 	if (strcmp(root->path, "/") == 0)
 		buf_puts(command,
 		    "\\( -path ./proc -o -path ./sys -o -path ./dev -o -path "
@@ -140,8 +145,11 @@ search(const struct tool_context *ctx, const struct place *root,
 			result_add_list(r, found.paths, found.count);
 		else
 			result_set(r, "No files found");
-		if (!all)
-			buf_puts(&r->text, incomplete);
+		/* find ends with 1 where it could not look everywhere. */
+		if (!all || (s.exit_code != 0 && s.exit_code != 1))
+			buf_puts(&r->text, early);
+		else if (s.exit_code == 1)
+			buf_puts(&r->text, unreadable);
 	}
 	path_list_finish(&found);
 	search_finish(&s);

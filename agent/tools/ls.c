@@ -1,7 +1,6 @@
 /* ls: the names in a directory. */
 #include "agent/base/path.h"
-#include "agent/tools/far.h"
-#include "agent/tools/place.h"
+#include "agent/tools/files.h"
 #include "agent/tools/result.h"
 #include "agent/tools/table.h"
 
@@ -60,10 +59,7 @@ list(const struct tool_context *ctx, const struct place *place,
 	if (place->inside) {
 		if (list_mirror(ctx, place, names, st) == 0)
 			return 0;
-		/* A link that leaves the workspace may lead to one. */
-		if (st->code != STATUS_NOT_FOUND &&
-		    st->code != STATUS_NOT_DIR && st->code != STATUS_INVALID &&
-		    st->code != STATUS_NOT_SUPPORTED)
+		if (files_mirror_is_final(st))
 			return -1;
 	}
 	return list_far(ctx, place, names, st);

@@ -355,6 +355,22 @@ pattern_wants_hidden(const struct pattern *p)
 	return false;
 }
 
+size_t
+pattern_depth(const struct pattern *p)
+{
+	size_t deepest = 0;
+
+	for (size_t i = 0; i < p->count; i++) {
+		size_t depth = 0;
+		for (const char *s = p->alternatives[i]; s;
+		     s = next_segment(s), depth++)
+			if (is_globstar(s))
+				return 0;
+		deepest = MAX(deepest, depth);
+	}
+	return deepest;
+}
+
 bool
 pattern_base(const struct pattern *p, size_t i, const char **base)
 {

@@ -29,6 +29,8 @@ void pattern_finish(struct pattern *p);
 bool pattern_match(const struct pattern *p, const char *path, bool any_dot);
 /* Does an alternative ask for a name with a leading dot? */
 bool pattern_wants_hidden(const struct pattern *p);
+/* How many directories deep a match may lie, itself counted; 0: no bound. */
+size_t pattern_depth(const struct pattern *p);
 /* The last segment of alternative i, borrowed, if find(1)'s -name and grep's
  * --include may take it: there it matches at least what it matches here. */
 bool pattern_base(const struct pattern *p, size_t i, const char **base);

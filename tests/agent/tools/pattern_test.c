@@ -158,6 +158,13 @@ test_hints(void **state)
 	assert_true(pattern_base(&p, 1, &base));
 	assert_string_equal(base, "*.h");
 	assert_false(pattern_wants_hidden(&p));
+	assert_int_equal(pattern_depth(&p), 2);
+	pattern_finish(&p);
+	assert_null(pattern_read(&p, "{/a,b/c/d}"));
+	assert_int_equal(pattern_depth(&p), 3);
+	pattern_finish(&p);
+	assert_null(pattern_read(&p, "{a/b,*.c}"));
+	assert_int_equal(pattern_depth(&p), 0);
 	pattern_finish(&p);
 	static const char *const none[] = { "[!a].c", "src/**", "a\\*" };
 	for (size_t i = 0; i < ARRAY_SIZE(none); i++) {
