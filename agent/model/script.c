@@ -209,9 +209,17 @@ add_call(struct message *reply, const cJSON *call, struct span text)
 	struct tool_call *added = message_add_call(reply, new_call_id(),
 	    xstrdup(json_string_or(call, "name", "")), arguments);
 
-	if (arguments_read(arguments, strlen(arguments), true, &object) ==
-	    ARGUMENTS_INVALID)
+	switch (arguments_read(arguments, strlen(arguments), true, &object)) {
+	case ARGUMENTS_OK:
+		return;
+	case ARGUMENTS_EMPTY:
+	case ARGUMENTS_REPAIRED:
+		free(added->arguments);
+		added->arguments = buf_take(&object);
+		return;
+	case ARGUMENTS_INVALID:
 		added->invalid = xstrdup("the arguments are no JSON object");
+	}
 }
 
 static void

@@ -6,8 +6,9 @@
 
 #define TIMEOUT_DEFAULT 1800 /* seconds */
 #define TIMEOUT_MAX     3600
-/* What is kept of the output on its way here, head and tail, in bytes. */
-#define OUTPUT_MAX (2 << 20)
+/* What comes here of the output, head and tail, in bytes: a little more than
+ * may be shown. */
+#define OUTPUT_MAX (4 * RESULT_CHARS + 4096)
 /* Room for what stands around the output, in bytes. */
 #define NOTES 1024
 

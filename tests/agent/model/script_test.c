@@ -145,14 +145,15 @@ test_calls(void **state)
 	(void)state;
 	put("{\"content\":null,\"tool_calls\":[{\"name\":\"a\",\"args\":{ "
 	    "\"n\": 12345678901234567890, \"s\":\"\\u00e9\\ud800\"} },"
-	    "{\"name\":\"b\"},{\"args\":\"{broken \",\"name\":\"c\"}]}\n");
+	    "{\"name\":\"b\"},{\"args\":\"{broken \",\"name\":\"c\"},"
+	    "{\"name\":\"d\",\"args\":\"{'x': 1,}\"}]}\n");
 	struct model *m = open_model(&st);
 	assert_non_null(m);
 	assert_int_equal(complete(m, &position, true, &reply, &seen, NULL, &st),
 	    0);
 	assert_int_equal(seen.pieces, 0);
 	assert_string_equal(reply.content, "");
-	assert_int_equal(reply.call_count, 3);
+	assert_int_equal(reply.call_count, 4);
 	assert_string_equal(reply.calls[0].name, "a");
 	assert_string_equal(reply.calls[0].arguments,
 	    "{ \"n\": 12345678901234567890, \"s\":\"\\u00e9\\ud800\"}");
@@ -160,6 +161,9 @@ test_calls(void **state)
 	assert_string_equal(reply.calls[1].arguments, "{}");
 	assert_string_equal(reply.calls[2].arguments, "{broken ");
 	assert_non_null(reply.calls[2].invalid);
+	/* What can be understood is, as with any other model. */
+	assert_string_equal(reply.calls[3].arguments, "{\"x\":1}");
+	assert_null(reply.calls[3].invalid);
 	for (size_t i = 0; i < 3; i++) {
 		const char *id = reply.calls[i].id;
 		assert_true(strlen(id) > 16 && strlen(id) <= 64);
