@@ -355,10 +355,12 @@ raw_belongs(const char *raw, const char *args)
 	struct tool_call call = { .arguments = (char *)raw };
 
 	write_call(&w, &call);
-	auto_json *a =
-	    w.invalid ? NULL : cJSON_ParseWithLength(w.args.bytes, w.args.len);
-	auto_json *b = cJSON_Parse(args);
-	bool same = a && b && cJSON_Compare(a, b, true);
+	bool same = !w.invalid && strcmp(w.args.bytes, args) == 0;
+	if (!same && !w.invalid) {
+		auto_json *a = cJSON_Parse(w.args.bytes);
+		auto_json *b = cJSON_Parse(args);
+		same = a && b && cJSON_Compare(a, b, true);
+	}
 	buf_finish(&w.args);
 	return same;
 }
@@ -501,13 +503,18 @@ int
 message_from_record(struct message *m, const char *json, size_t len,
     struct status *st)
 {
+	auto_buf clean = BUF_INIT(RECORD_MAX);
 	auto_buf scrubbed = BUF_INIT(RECORD_MAX);
-	struct span text = { json, len };
 	const cJSON *kwargs = NULL;
 	enum message_type type;
 
 	*m = (struct message){ 0 };
-	text_scrub_json(&scrubbed, json, len, false);
+	text_add_utf8(&clean, json, len);
+	text_scrub_json(&scrubbed, clean.bytes, clean.len, false);
+	if (scrubbed.failed || clean.failed)
+		return status_set(st, STATUS_INVALID,
+		    "a message record is too big");
+	struct span text = { clean.bytes, clean.len };
 	auto_json *record = json_parse(scrubbed.bytes, scrubbed.len, st);
 	if (!record)
 		return -1;

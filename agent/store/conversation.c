@@ -17,8 +17,8 @@ read_line_locked(struct store *s, int64_t line, int64_t upto,
 
 	while (row == 1 && (row = db_next(query, st)) == 1) {
 		const char *json = db_text(query, 0);
-		size_t len = (size_t)sqlite3_column_bytes(query, 0);
-		records_add(out, xstrndup(json, len), len);
+		records_add_copy(out, json,
+		    (size_t)sqlite3_column_bytes(query, 0));
 	}
 	return row;
 }

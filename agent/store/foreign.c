@@ -25,6 +25,8 @@ check_json(const struct foreign_value *value, struct status *st)
 {
 	auto_buf scrubbed = BUF_INIT(VALUE_MAX);
 
+	if (memchr(value->bytes, '\0', value->len))
+		return status_set(st, STATUS_INVALID, "a NUL byte in JSON");
 	text_scrub_json(&scrubbed, value->bytes, value->len, false);
 	if (scrubbed.failed)
 		return status_set(st, STATUS_TOO_BIG, "a row is too big");

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <msgpack.h>
 
+#include "agent/base/diag.h"
 #include "agent/model/guard.h"
 #include "agent/store/foreign.h"
 
@@ -365,10 +366,11 @@ add_message(struct records *out, const msgpack_object *o)
 	} else if (o->type == MSGPACK_OBJECT_MAP) {
 		print_value(&json, o, 0);
 	}
-	if (json.len > 0 && !json.failed) {
-		size_t len = json.len;
+	size_t len = json.len;
+	if (len > 0 && !json.failed)
 		records_add(out, buf_take(&json), len);
-	}
+	else
+		diag_warn("store: a message in msgpack cannot be read");
 }
 
 /* A list, a snapshot of one, or one message. Snapshots hold no snapshots. */

@@ -19,6 +19,15 @@ records_add(struct records *list, char *json, size_t len)
 	    (struct record){ .json = json, .len = len };
 }
 
+void
+records_add_copy(struct records *list, const char *json, size_t len)
+{
+	char *copy = xcalloc(len + 1, 1);
+
+	memcpy(copy, json, len);
+	records_add(list, copy, len);
+}
+
 static void
 record_finish(struct record *r)
 {
@@ -83,10 +92,9 @@ records_add_json(struct records *list, const char *json, size_t len)
 	if (type && strcmp(type, "delta_snapshot") == 0)
 		value = span_member(value, "value");
 	if (value.bytes && value.len > 0 && value.bytes[0] == '{')
-		records_add(list, xstrndup(value.bytes, value.len), value.len);
+		records_add_copy(list, value.bytes, value.len);
 	while (span_next(value, &element))
-		records_add(list, xstrndup(element.bytes, element.len),
-		    element.len);
+		records_add_copy(list, element.bytes, element.len);
 }
 
 static struct record *

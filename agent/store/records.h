@@ -20,6 +20,7 @@ struct records { /* zero-initialised: empty; owns */
 
 /* Takes json. */
 void records_add(struct records *list, char *json, size_t len);
+void records_add_copy(struct records *list, const char *json, size_t len);
 void records_finish(struct records *list);
 #define auto_records __attribute__((cleanup(records_finish))) struct records
 

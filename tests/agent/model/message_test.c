@@ -122,6 +122,7 @@ test_raw_arguments(void **state)
 		"null",
 		" {\"a\":1}\n",
 		"{'a': True,}",
+		"{\"a\":1,\"a\":\"\x04\"}",
 		"{\"a\":{\"lc\":1,\"type\":\"constructor\",\"id\":[\"x\"]}}",
 		"{\"lc\":1,\"type\":\"secret\",\"id\":[\"x\"]}",
 		"{\"a\":[{\"l\\u0063\":2, \"x\":{\"lc\":1}}]}",

@@ -78,6 +78,8 @@ fixture_start(void **state)
 	for (int i = 0; i < 4; i++)
 		*strrchr(self, '/') = '\0';
 	fx.box = xasprintf("%s/sandagentfs-box", self);
+	if (getenv("TEST_BOX"))
+		fx.box = getenv("TEST_BOX");
 	if (access(fx.box, X_OK) != 0) {
 		printf("SKIPPED: %s is not built\n", fx.box);
 		exit(0);

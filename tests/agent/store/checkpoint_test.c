@@ -270,6 +270,37 @@ test_foreign_branch(void **state)
 	    "1,2,2,3");
 }
 
+/* Results that finished under a foreign row but are in none yet. */
+static void
+test_pending_results(void **state)
+{
+	struct fixture *f = *state;
+	int64_t thread = make_thread(f, "t");
+
+	int64_t turn = begin_turn(f, thread, "one");
+	add_reply(f, thread, turn, "two", "c1");
+	SUCCEEDS(f,
+	    store_turn_end(f->store, thread, turn, TURN_CANCELED, NULL, NULL,
+		&f->st));
+	foreign_row(f, "ff1ecf77-b9e1-6170-ffff-824dbbdd4492", "1");
+	run_sql(f,
+	    "INSERT INTO writes (thread_id, checkpoint_ns, checkpoint_id,"
+	    " task_id, idx, channel, type, value) VALUES"
+	    " ('t', '', 'ff1ecf77-b9e1-6170-ffff-824dbbdd4492', 'b', 0,"
+	    "  'messages', 'json', '[{\"lc\":1,\"type\":\"constructor\","
+	    "\"id\":[\"langchain_core\",\"messages\",\"ToolMessage\"],"
+	    "\"kwargs\":{\"content\":\"pending\",\"id\":\"p\","
+	    "\"tool_call_id\":\"c1\"}}]'),"
+	    " ('t', '', 'ff1ecf77-b9e1-6170-ffff-824dbbdd4492', 'a', 0,"
+	    "  'messages', 'json', '[{\"role\":\"user\",\"content\":"
+	    "\"not this\"}]'),"
+	    " ('t', '', 'ff1ecf77-b9e1-6170-ffff-824dbbdd4492', 'c', 0,"
+	    "  'other', 'json', '7')");
+	assert_contents(f, thread, "one|two|foreign|pending");
+	turn = begin_turn(f, thread, "three");
+	assert_contents(f, thread, "one|two|foreign|pending|three");
+}
+
 static void
 test_replaced_and_deleted(void **state)
 {
@@ -419,6 +450,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_foreign_row_within_turn,
 		    fixture_setup_open, fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_foreign_branch,
+		    fixture_setup_open, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_pending_results,
 		    fixture_setup_open, fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_replaced_and_deleted,
 		    fixture_setup_open, fixture_teardown),
