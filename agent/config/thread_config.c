@@ -209,7 +209,7 @@ set_key(struct thread_config *c, const char *name, const char *value,
 		if (strcmp(keys[i].name, name) == 0)
 			return set_value(c, &keys[i], value, st);
 	return status_set(st, STATUS_INVALID,
-	    "unknown key \"%s\": known are model, base_url, temperature, "
+	    "unknown key \"%.30s\": known are model, base_url, temperature, "
 	    "max_tokens, system_prompt, approve, tools, recursion_limit, "
 	    "ttl_minutes, stop_minutes, snapshot, env.NAME, network, cpu, "
 	    "memory, disk",

@@ -3,8 +3,6 @@
 
 #include <ctype.h>
 
-#include "agent/base/buf.h"
-
 #define NEMOTRON "nvidia/nemotron-3-ultra-550b-a55b"
 
 static const struct model_provider providers[] = {
@@ -137,15 +135,11 @@ infer(const char *model)
 static int
 unknown(const char *text, size_t len, struct status *st)
 {
-	auto_buf names = BUF_INIT(2000);
-
-	for (size_t i = 0; i < ARRAY_SIZE(providers); i++)
-		if (providers[i].dialect != DIALECT_NONE)
-			buf_printf(&names, "%s%s", names.len ? " " : "",
-			    providers[i].name);
 	return status_set(st, STATUS_INVALID,
-	    "unknown model provider \"%.*s\": use one of %s", (int)MIN(len, 40),
-	    text, names.bytes);
+	    "unknown model provider \"%.*s\": use nvidia, openai, anthropic, "
+	    "ollama, openrouter, groq, deepseek, mistralai, google_genai, "
+	    "openai_compatible, shell, script or another of the manual page",
+	    (int)MIN(len, 40), text);
 }
 
 int

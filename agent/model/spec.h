@@ -30,7 +30,7 @@ struct model_spec {
 	const char *name; /* within the text that was read, or static */
 };
 
-/* Borrows `text`. INVALID, with the providers' names, if nothing known is
+/* Borrows `text`. INVALID, with some providers' names, if nothing known is
  * meant. Without a provider's name before the first colon the provider is
  * inferred from the model's. */
 int model_spec_read(struct model_spec *spec, const char *text,

@@ -57,7 +57,8 @@ test_words(void **state)
 	assert_int_equal(model_spec_read(&spec, "nosuch:x", &st), -1);
 	assert_int_equal(st.code, STATUS_INVALID);
 	assert_non_null(strstr(st.text,
-	    "unknown model provider \"nosuch\": use one of nvidia openai"));
+	    "unknown model provider \"nosuch\": use nvidia, openai, "));
+	assert_non_null(strstr(st.text, "of the manual page"));
 	assert_int_equal(model_spec_read(&spec, "groq", &st), -1);
 	assert_non_null(strstr(st.text, "write groq:NAME"));
 	assert_int_equal(model_spec_read(&spec, "script", &st), -1);
