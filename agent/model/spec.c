@@ -138,7 +138,7 @@ unknown(const char *text, size_t len, struct status *st)
 	return status_set(st, STATUS_INVALID,
 	    "unknown model provider \"%.*s\": use nvidia, openai, anthropic, "
 	    "ollama, openrouter, groq, deepseek, mistralai, google_genai, "
-	    "openai_compatible, shell, script or another of the manual page",
+	    "openai_compatible, vllm, shell, script or another known one",
 	    (int)MIN(len, 40), text);
 }
 
