@@ -46,7 +46,7 @@ write_pid(int fd)
 
 	/* Only words of a message depend on it. */
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) < 0)
-		diag_warn("store: the lock file takes no pid");
+		diag_debug("store: the lock file takes no pid");
 }
 
 static int
