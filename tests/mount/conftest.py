@@ -1,4 +1,5 @@
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -186,9 +187,8 @@ _counter = [0]
 
 def _name(request):
     _counter[0] += 1
-    return f"t{_counter[0]}-{request.node.name}"[:100].replace("/", "_") \
-        .replace("<", "_").replace(">", "_").replace("://", "_") \
-        .replace("www.", "_")
+    return f"t{_counter[0]}-" + re.sub(r"[^A-Za-z0-9-]+", "-",
+                                       request.node.name)[:60]
 
 
 @pytest.fixture

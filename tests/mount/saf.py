@@ -230,6 +230,7 @@ class Mount:
             return ""
         if self.process.poll() is None:
             p = None
+            self._close_descriptors()
             for _ in range(50):
                 p = run(f"fusermount3 -u '{self.path}'")
                 if p.returncode == 0 or self.process.poll() is not None:
@@ -247,6 +248,21 @@ class Mount:
         self.output.close()
         self.process = None
         return (self.base / "output").read_text()
+
+    def _close_descriptors(self):
+        """A test that failed may have left files of the mount open here."""
+        for fd in os.listdir("/proc/self/fd"):
+            try:
+                if os.readlink(f"/proc/self/fd/{fd}").startswith(
+                        f"{self.path}/"):
+                    os.close(int(fd))
+            except OSError:
+                pass
+
+    def sandboxes(self):
+        """The bubblewraps that run below this mount."""
+        return [p for p in descendants(self.pid) if p[3].startswith("bwrap")
+                or "/bwrap" in p[3].split(" ")[0]]
 
     def thread(self, name, config=None):
         t = Thread(self, name)

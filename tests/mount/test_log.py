@@ -153,6 +153,8 @@ def test_control_bytes_of_a_prompt_too(parrot):
 
 def test_tools_see_a_plain_file(parrot):
     parrot.ask("hi")
+    # The sandbox that a prompt makes has its line too.
+    assert wait_for(lambda: "created thread-" in parrot.log(), 10)
     path = parrot / "log"
     text = path.read_bytes()
     for command in ["cat {}", "cp {} /dev/stdout", "head -c 100000 {}",

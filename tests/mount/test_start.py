@@ -1,5 +1,6 @@
 """Contract §8: starting, options, and bad input: one line that says what to
 do, exit status 1, nothing changed."""
+import ctypes
 import os
 import shutil
 import sqlite3
@@ -34,6 +35,7 @@ def refused(p, mount, *words):
 
 
 SHELL = ("-o", "model=shell:")
+CLONE_NEWNS, CLONE_NEWUSER = 0x20000, 0x10000000
 
 
 @pytest.fixture
@@ -388,12 +390,41 @@ def test_no_bubblewrap(fresh, poor_path):
 
 @pytest.mark.needs_root
 def test_user_namespaces_forbidden(fresh):
-    p = run(
-        "unshare -U -m --map-users=0,0,65536 --map-groups=0,0,65536 sh -c '"
-        "echo 0 > /proc/sys/user/max_user_namespaces || exit 77;"
-        f"exec {PROGRAM} -o model=shell: {fresh.path}'", env=fresh.env)
-    if p.returncode == 77:
+    """In a namespace of root's own that allows no other below it."""
+    inside, mapped = os.pipe(), os.pipe()
+
+    def enter():
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.unshare(CLONE_NEWUSER | CLONE_NEWNS):
+            os._exit(78)
+        os.write(inside[1], b"x")
+        os.read(mapped[0], 1)
+
+    def give_maps(pid):
+        os.read(inside[0], 1)
+        for kind in ("uid", "gid"):
+            with open(f"/proc/{pid}/{kind}_map", "w") as f:
+                f.write("0 0 65536")
+        os.write(mapped[1], b"x")
+
+    child = os.fork()
+    if child == 0:
+        try:
+            enter()
+            os.setgroups([])
+            os.execve("/bin/sh", [
+                "sh", "-c", "echo 0 > /proc/sys/user/max_user_namespaces || "
+                f"exit 77; exec {PROGRAM} -o model=shell: {fresh.path} "
+                f"> {fresh.base}/out 2> {fresh.base}/err"], fresh.env)
+        finally:
+            os._exit(79)
+    give_maps(child)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status == 77:
         pytest.skip("this kernel does not let a namespace forbid others")
+    p = subprocess.CompletedProcess([], status,
+                                    (fresh.base / "out").read_text(),
+                                    (fresh.base / "err").read_text())
     refused(p, fresh, "namespaces")
 
 

@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from saf import descendants, errno_of, run
+from saf import errno_of, run
 
 CONTROL = ["prompt", "log", "messages", "state", "ctl", "config", "reply"]
 READ_ONLY = ["log", "messages", "state", "reply"]
@@ -191,14 +191,14 @@ def test_mkdir_starts_nothing(fresh):
     for i in range(20):
         fresh.thread(f"t{i}")
         os.listdir(fresh.path / f"t{i}" / "workspace")
-    assert len(descendants(fresh.pid)) == 0, "a sandbox was started"
+    assert fresh.sandboxes() == []
 
 
 def test_looking_never_creates_a_sandbox(own):
     t = own.thread("look")
     run(f"ls -laR '{t.path}'; find '{t.path}'; grep -r x '{t.path}/workspace'; "
         f"du -s '{t.path}/workspace'; stat '{t.path}/workspace/x'")
-    assert descendants(own.pid) == []
+    assert own.sandboxes() == []
     assert t.state()["sandbox"]["state"] in (None, "absent", "none")
 
 

@@ -250,8 +250,8 @@ def test_a_script_that_is_not_there(mnt):
         t.prompt("go")
     except OSError:
         pass
-    assert "/nowhere/at-all.jsonl" in (t.state()["error"] or {}).get("message", "")
     assert t.idle()["phase"] in ("failed", "idle")
+    assert "/nowhere/at-all.jsonl" in t.state()["error"]["message"]
 
 
 def test_the_environment_of_a_command(workspace):

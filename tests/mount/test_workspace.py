@@ -7,12 +7,13 @@ import hashlib
 import os
 import random
 import shutil
+import stat
 import subprocess
 import time
 
 import pytest
 
-from saf import descendants, errno_of, run, wait_for
+from saf import errno_of, run, wait_for
 
 
 @pytest.fixture
@@ -224,11 +225,16 @@ def test_links_never_leave_for_the_host(workspace, dir, inside):
     assert secret.read_text() == "of the host"
 
 
-def test_fifos_do_not_block(dir, inside):
-    inside("mkfifo p")
-    p = run(f"timeout 5 cat '{dir}/p'")
-    assert p.returncode not in (0, 124)
-    assert sorted(os.listdir(dir)) == ["p"]
+def test_fifos_are_shown_and_do_not_hold_anybody(dir, inside):
+    """As a local pipe it waits for a writer, and a signal ends that."""
+    inside("mkfifo p; echo x > f")
+    assert stat.S_ISFIFO(os.stat(dir / "p").st_mode)
+    begin = time.monotonic()
+    run(f"timeout 1 cat '{dir}/p'")
+    assert time.monotonic() - begin < 3
+    p = run(f"timeout 5 grep -rs --devices=skip x '{dir}'; cp '{dir}/f' '{dir}/g'")
+    assert p.returncode == 0
+    assert sorted(os.listdir(dir)) == ["f", "g", "p"]
 
 
 def test_a_growing_file_can_be_followed(workspace, dir, inside):
@@ -331,7 +337,7 @@ def test_between_two_threads(mnt, workspace, dir):
 
 def test_writing_makes_the_sandbox(own):
     t = own.thread("writes")
-    assert descendants(own.pid) == []
+    assert own.sandboxes() == []
     (t.workspace / "f").write_text("first")
     assert (t.workspace / "f").read_text() == "first"
     assert "first" in t.sh("cat f")
