@@ -116,6 +116,9 @@ read_listing(struct run *r, const struct script *s)
 	if (!shell_part(s->answer, s->answer_len, "list", 0, &p))
 		return;
 	int rc = list_read(s, "", true, LIST_BYTES, &l, &cut, &ignored);
+	/* Not even the root: find knows no -printf. */
+	if (rc == 0 && l.count == 0 && r->features.find_printf != 0)
+		sandbox_learn(r->sb, s->generation, (struct features){ 0, -1 });
 	/* A workspace too large for this is listed by who wants it. */
 	if (rc < 0 || cut || l.count == 0) {
 		listing_finish(&l);
@@ -124,7 +127,8 @@ read_listing(struct run *r, const struct script *s)
 	listing_finish(&r->result->listing);
 	r->result->listing = l;
 	r->result->have_listing = true;
-	sandbox_learn(r->sb, s->generation, (struct features){ 1, -1 });
+	if (r->features.find_printf < 0)
+		sandbox_learn(r->sb, s->generation, (struct features){ 1, -1 });
 }
 
 /* Takes in what a script told. */
@@ -186,7 +190,8 @@ start(struct run *r, struct status *st)
 	    wait_s, r->features.env_signals);
 	add_report(r, &s);
 	int rc = script_run(r->sb, &s, r->c, st);
-	r->sent = s.generation != 0;
+	/* An exit code of -1: there was no shell to run anything. */
+	r->sent = s.generation != 0 && !(s.answer && s.exit_code == -1);
 	if (rc == 0) {
 		struct status why;
 		rc = read_report(r, &s, st);

@@ -37,7 +37,7 @@ static const char functions[] =
     "'%i %s %T@ %C@ %n %m %y' 2>/dev/null)\n"
     "else v=$(stat -c '%i %s %Y %Z %h %a %F' -- \"$P\" 2>/dev/null); fi\n"
     "set -- $v; vi=$1 vs=$2 vm=$3 vc=$4 vn=$5 vp=$6 vt=$7; "
-    "[ \"$vt\" != regular ] || vt=f; }\n"
+    "case $vt in regular) vt=f;; directory) vt=d;; esac; }\n"
     "held() { for f in /proc/[0-9]*/fd/*; do "
     "[ ! \"$f\" -ef \"$P\" ] || return 0; done; return 1; }\n"
     /* times: -m or -a, seconds or -, file */

@@ -158,6 +158,7 @@ static const struct word words[] = {
 	{ "Operation not supported", EOPNOTSUPP },
 	{ "Input/output error", EIO },
 	/* mv and ln without an errno */
+	{ "is a directory", EISDIR },
 	{ "with non-directory", EISDIR },
 	{ "with directory", ENOTDIR },
 	{ "to a subdirectory of itself", EINVAL },

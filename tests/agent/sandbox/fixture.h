@@ -16,6 +16,7 @@
 struct fixture {
 	char dir[64];
 	char *box;
+	void (*prepare)(void); /* set before: may replace fx.box */
 	struct provider *provider;
 	struct sandbox *sb;
 	char events[64][400];
@@ -78,8 +79,6 @@ fixture_start(void **state)
 	for (int i = 0; i < 4; i++)
 		*strrchr(self, '/') = '\0';
 	fx.box = xasprintf("%s/sandagentfs-box", self);
-	if (getenv("TEST_BOX"))
-		fx.box = getenv("TEST_BOX");
 	if (access(fx.box, X_OK) != 0) {
 		printf("SKIPPED: %s is not built\n", fx.box);
 		exit(0);
@@ -87,6 +86,8 @@ fixture_start(void **state)
 	snprintf(fx.dir, sizeof fx.dir, "/tmp/sandagentfs-test-XXXXXX");
 	assert_non_null(mkdtemp(fx.dir));
 	assert_int_equal(chmod(fx.dir, 0755), 0);
+	if (fx.prepare)
+		fx.prepare();
 	fx.provider = fixture_provider();
 	fx.sb = fixture_sandbox(fx.provider, "thread-test");
 	if (sandbox_ready(fx.sb, SANDBOX_CREATE, NULL, &st) < 0) {
