@@ -26,7 +26,7 @@ unit_shift(const char *unit)
 {
 	static const char letters[] = "KMGT";
 	const char *at =
-	    *unit ? memchr(letters, toupper((unsigned char)*unit), 4) : NULL;
+	    *unit ? strchr(letters, toupper((unsigned char)*unit)) : NULL;
 
 	if (!*unit)
 		return 0;

@@ -12,7 +12,7 @@
 
 #define FILE_MAX  (64U << 20)
 #define DELAY_MAX 3600000 /* ms */
-#define PIECES    4       /* that the text arrives in */
+#define PIECES    4U      /* that the text arrives in */
 
 struct script {
 	char *path;
@@ -170,7 +170,7 @@ stream(const char *text, int64_t delay_ms, const struct model_sink *sink,
     struct message *reply, struct cancel *cancel, struct status *st)
 {
 	size_t len = strlen(text), shown = 0;
-	unsigned pieces = len < 4 * PIECES ? 1 : PIECES;
+	unsigned pieces = len / PIECES < 4 ? 1 : PIECES;
 
 	free(reply->content);
 	reply->content = xcalloc(len + 1, 1);

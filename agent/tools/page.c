@@ -45,7 +45,7 @@ static bool
 is_blank(const struct page_source *s)
 {
 	for (size_t i = 0; i < s->len; i++)
-		if (!memchr(" \t\r\n\v\f", s->bytes[i], 6))
+		if (!s->bytes[i] || !strchr(" \t\r\n\v\f", s->bytes[i]))
 			return false;
 	return s->first_line == 0 && s->total_lines < 0;
 }

@@ -28,7 +28,7 @@ place_is_daemons(const char *path)
 int
 place_read(struct place *p, const char *given, struct status *st)
 {
-	auto_buf out = BUF_INIT(2 * PATH_BYTES_MAX);
+	auto_buf out = BUF_INIT((size_t)2 * PATH_BYTES_MAX);
 
 	*p = (struct place){ 0 };
 	if (*given == '~')

@@ -12,7 +12,7 @@
 #include "agent/mirror/mirror.h"
 
 /* The largest result that goes into a conversation, in bytes. */
-#define TOOL_RESULT_MAX (256 * 1024)
+#define TOOL_RESULT_MAX 262144
 
 struct tool_context { /* borrowed for the call */
 	struct mirror *mirror;
