@@ -5,6 +5,7 @@
  *   local.c      the local server as a child; waiters.c who waits for it
  *   control.c    the control plane's calls
  *   sandbox.c    one sandbox: what is known of it, events
+ *   doomed.c     the names of those that are being deleted
  *   ready.c      find, create, start; what its states ask for
  *   lifecycle.c  stop, delete, renew
  *   toolbox.c    one call to it, and when to try again; scripts
@@ -35,6 +36,10 @@ struct provider {
 	char *api_url, *api_key, *target, *owner;
 	struct http_client *http;
 	_Atomic uint64_t control, toolbox;
+	/* under lock (RANK_SANDBOX: never with a sandbox's own) */
+	struct lock lock;
+	struct sandbox *doomed; /* those whose name is not free yet */
+	struct waiters doomed_waiters;
 };
 
 /* What the tools in a sandbox can do: 1, 0, or -1 as long as it is unknown. */
@@ -65,9 +70,10 @@ struct sandbox {
 	char *base;                /* toolbox URL with the id, or NULL */
 	bool running;              /* as far as we know: calls may go out */
 	bool created, started_here, found_said, foreign_said;
-	bool doomed;         /* sandbox_doom() */
-	bool unsure_created; /* asked for, and the answer never came */
-	bool resolving;      /* one worker finds out */
+	bool doomed;                 /* sandbox_doom() */
+	struct sandbox *next_doomed; /* under the provider's lock */
+	bool unsure_created;         /* asked for, and the answer never came */
+	bool resolving;              /* one worker finds out */
 	struct waiters waiters;
 	unsigned generation; /* of the running sandbox: counts starts seen */
 	int64_t absent_ms;   /* when it was found absent, or 0 */
@@ -91,6 +97,8 @@ struct endpoint {
 int sandbox_endpoint(struct sandbox *sb, enum sandbox_want want,
     struct endpoint *out, struct cancel *c, struct status *st);
 void endpoint_finish(struct endpoint *e);
+/* [waits] Until no other sandbox of this name is being deleted. */
+int sandbox_name_wait(struct sandbox *sb, struct cancel *c, struct status *st);
 /* What we believed of the generation is doubtful: ask before the next call. */
 void sandbox_doubt(struct sandbox *sb, unsigned generation);
 /* Takes over what is not -1. */

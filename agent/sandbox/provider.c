@@ -15,6 +15,7 @@ provider_create(const struct provider_settings *settings)
 {
 	struct provider *p = xcalloc(1, sizeof *p);
 
+	lock_init(&p->lock, RANK_SANDBOX);
 	p->http = http_client_create();
 	p->target = copy(settings->target);
 	p->owner = copy(settings->owner);
@@ -45,6 +46,7 @@ provider_destroy(struct provider *p)
 	free(p->api_key);
 	free(p->target);
 	free(p->owner);
+	lock_finish(&p->lock);
 	free(p);
 }
 

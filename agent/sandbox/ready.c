@@ -266,6 +266,8 @@ resolve_and_publish(struct sandbox *sb, enum sandbox_want want,
 		.deadline = clock_mono_ms() + READY_WAIT_MS };
 	struct box *box = sb->provider->box;
 
+	if (sandbox_name_wait(sb, c, st) < 0)
+		return -1;
 	lock_acquire(&sb->lock);
 	bool known = sb->known.id[0] != '\0';
 	lock_release(&sb->lock);

@@ -53,6 +53,7 @@ sandbox_destroy(struct sandbox *sb)
 {
 	if (!sb)
 		return;
+	sandbox_free_name(sb);
 	free_options(sb);
 	for (unsigned i = 0; i < sb->finished_count; i++)
 		free(sb->finished[i]);
@@ -121,14 +122,6 @@ sandbox_hint(struct sandbox *sb, const char *id, bool ours)
 		snprintf(sb->known.store, sizeof sb->known.store, "%s",
 		    ours && owner ? owner : "");
 	}
-	lock_release(&sb->lock);
-}
-
-void
-sandbox_doom(struct sandbox *sb)
-{
-	lock_acquire(&sb->lock);
-	sb->doomed = true;
 	lock_release(&sb->lock);
 }
 

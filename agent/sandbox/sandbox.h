@@ -94,8 +94,11 @@ int sandbox_ready(struct sandbox *sb, enum sandbox_want want, struct cancel *c,
 /* [waits] Absent or stopped already is success. */
 int sandbox_stop(struct sandbox *sb, struct cancel *c, struct status *st);
 /* Its thread ends: from now on no call creates or starts it (START and CREATE
- * do as LOOK does); sandbox_delete() sees to one that is just being made. */
+ * do as LOOK does); sandbox_delete() sees to one that is just being made.
+ * Another sandbox of the same name waits before it looks for its remote, until
+ * sandbox_free_name() or sandbox_destroy(). */
 void sandbox_doom(struct sandbox *sb);
+void sandbox_free_name(struct sandbox *sb);
 /* [waits] Deletes the remote one if it is ours; NOT_FOUND is success;
  * somebody else's: DENIED. */
 int sandbox_delete(struct sandbox *sb, struct cancel *c, struct status *st);

@@ -241,13 +241,11 @@ reply_read(struct reply *r, int64_t off, char *out, size_t size, bool *more,
 	lock_acquire(&t->lock);
 	settle_locked(r);
 	const struct answer *a = r->answer;
-	if (r->waits) {
-		*more = true;
-	} else if (off >= 0 && (size_t)off < a->text.len) {
+	if (!r->waits && off >= 0 && (size_t)off < a->text.len) {
 		size_t len = MIN(size, a->text.len - (size_t)off);
 		memcpy(out, a->text.bytes + off, len);
 		n = (ssize_t)len;
-	} else if (a->ended) {
+	} else if (!r->waits && a->ended) {
 		n = why_it_ended(a->outcome, a->turn, st);
 	} else {
 		*more = true;

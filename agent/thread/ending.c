@@ -42,6 +42,7 @@ delete_sandbox(void *arg)
 	    sandbox_delete(thread_sandbox(t), t->threads->give_up, &st) < 0 &&
 	    st.code != STATUS_DENIED)
 		diag_warn("thread %lld: %s", (long long)t->number, st.text);
+	sandbox_free_name(thread_sandbox(t));
 	thread_put(t);
 }
 

@@ -125,7 +125,7 @@ entry_call(struct buf *out, const struct tool_call *call)
 	const char *raw = call->arguments ? call->arguments : "";
 
 	/* A bound before the work: only the beginning is shown. */
-	auto_free char *head = xstrndup(raw, 16 * ENTRY_ARGUMENTS);
+	auto_free char *head = xstrndup(raw, (size_t)16 * ENTRY_ARGUMENTS);
 	if (call->invalid)
 		buf_puts(&whole, head);
 	else

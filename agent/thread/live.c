@@ -49,7 +49,7 @@ take_bytes(struct live *l, const char *bytes, size_t len)
 		if (bytes[i] == '\n' || bytes[i] == '\r')
 			end_line(l);
 		else if (l->line.len < LINE_MAX_BYTES)
-			buf_putc(&l->line, bytes[i] ? bytes[i] : ' ');
+			buf_add(&l->line, bytes + i, 1);
 	}
 }
 
