@@ -2,7 +2,8 @@
 #ifndef TESTS_TEST_H
 #define TESTS_TEST_H
 
-/* clang-format off: cmocka.h needs these four first. */
+/* cmocka.h needs the other four before it. */
+/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -19,7 +19,7 @@ slots_finish(struct slots *s)
 {
 	slots_truncate(s, 0);
 	free(s->slot);
-	*s = (struct slots){0};
+	*s = (struct slots){ 0 };
 }
 
 struct slot *
