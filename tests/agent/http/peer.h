@@ -89,7 +89,8 @@ peer_serve(void *arg)
 		pthread_mutex_lock(&p->lock);
 		unsigned i = p->asked++;
 		assert_true(i < PEER_MAX);
-		p->requests[i] = xstrndup(b.bytes, b.len);
+		p->requests[i] = xcalloc(b.len + 1, 1);
+		memcpy(p->requests[i], b.bytes, b.len);
 		p->request_lens[i] = b.len;
 		unsigned k_answer = MIN(i, p->answer_count - 1);
 		const char *whole = p->answers[k_answer];
