@@ -9,8 +9,8 @@
 #include "agent/store/uuid.h"
 
 #define HEADER "SQLite format 3"
-/* Up to this size every page is checked at the start (some 10 ms). */
-#define CHECK_WHOLE_MAX (8 << 20)
+/* Up to this size every page is checked at the start (under 10 ms). */
+#define CHECK_WHOLE_MAX (4 << 20)
 
 /*
  * Notes on the statements, for they are stored without comments:
