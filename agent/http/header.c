@@ -3,7 +3,7 @@
 
 #include <strings.h>
 
-#define RETRY_AFTER_MAX_S 86400
+#define RETRY_AFTER_MAX_S INT64_C(86400)
 
 void
 http_header_reset(struct http_response *r)
@@ -13,6 +13,14 @@ http_header_reset(struct http_response *r)
 	r->content_length = -1;
 	r->range_first = r->range_last = r->range_size = -1;
 	r->retry_after_ms = -1;
+}
+
+static char
+lower(char c)
+{
+	if (c >= 'A' && c <= 'Z')
+		c = (char)(c | 0x20);
+	return c;
 }
 
 /* Digits, at most 18 of them; moves *p behind. -1 if there are none. */
@@ -106,9 +114,7 @@ http_header_line(struct http_response *r, const char *line, size_t len)
 	if (is_name(line, name, "content-type")) {
 		size_t n = MIN((size_t)(end - p), sizeof r->content_type - 1);
 		for (size_t i = 0; i < n; i++)
-			r->content_type[i] = p[i] >= 'A' && p[i] <= 'Z'
-			    ? (char)(p[i] - 'A' + 'a')
-			    : p[i];
+			r->content_type[i] = lower(p[i]);
 		r->content_type[n] = '\0';
 	} else if (is_name(line, name, "content-length")) {
 		r->content_length = read_number(&p, end);

@@ -13,8 +13,6 @@
 /* Its own deadlines are shorter. */
 #define CHECK_MS 25000
 
-extern char **environ;
-
 static int
 start(const char *program, int words, pid_t *pid)
 {

@@ -15,10 +15,10 @@
 #include "agent/sandbox/shell.h"
 
 #define WAIT_S        2
-#define POLL_FIRST_MS 50
+#define POLL_FIRST_MS INT64_C(50)
 #define POLL_MAX_MS   1000
-#define LIVE_MAX      (256 << 10) /* bytes of one look at the output */
-#define LIVE_LAG      (32 << 10)  /* of a flood only the newest */
+#define LIVE_MAX      (INT64_C(256) << 10) /* bytes of one look at the output */
+#define LIVE_LAG      (INT64_C(32) << 10)  /* of a flood only the newest */
 #define OUT_FILE_MAX  ((int64_t)1 << 30)
 #define STATUS_MS     4000  /* between two looks at the process */
 #define LOST_MS       60000 /* nothing heard of the sandbox */

@@ -26,8 +26,6 @@
 #define FD_PARENT 3
 #define FD_READY  4
 
-extern char **environ;
-
 struct box {
 	/* immutable */
 	char *program, *dir;
@@ -103,10 +101,11 @@ is_secret(const char *assignment)
 	char name[128];
 	size_t n = MIN(strcspn(assignment, "="), sizeof name - 1);
 
-	for (size_t i = 0; i < n; i++)
-		name[i] = assignment[i] >= 'a' && assignment[i] <= 'z'
-		    ? (char)(assignment[i] - 'a' + 'A')
-		    : assignment[i];
+	for (size_t i = 0; i < n; i++) {
+		name[i] = assignment[i];
+		if (name[i] >= 'a' && name[i] <= 'z')
+			name[i] = (char)(name[i] & ~0x20);
+	}
 	name[n] = '\0';
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		if (strstr(name, parts[i]))

@@ -120,7 +120,12 @@ static const char functions_names[] =
     "elif x \"$P\"; then r EEXIST\n"
     "elif e=$(ln -s -T -- \"$Q\" \"$P\" 2>&1); then r ok; else er; fi; }\n"
     "hl() { if x \"$Q\"; then if [ ! -L \"$P\" ] && "
-    "[ \"$P\" -ef \"$Q\" ]; then r ok; else r EEXIST; fi\n"
+    "[ \"$P\" -ef \"$Q\" ]; then r ok\n"
+    /* the link of an earlier run, to what an earlier PUT had made */
+    "elif [ -f \"$P\" ] && [ -f \"$Q\" ] && [ ! -L \"$Q\" ] && "
+    "cmp -s -- \"$P\" \"$Q\" && ln -f -T -- \"$P\" \"$Q\" "
+    "2>/dev/null; then r ok\n"
+    "else r EEXIST; fi\n"
     "elif e=$(ln -T -- \"$P\" \"$Q\" 2>&1); then r ok; else er; fi; }\n"
     "cm() { if e=$(chmod $1 -- \"$P\" 2>&1); then r ok; else er; fi; }\n"
     "ut() { if ! x \"$P\"; then r ENOENT\n"

@@ -103,7 +103,7 @@ sandbox_script(struct sandbox *sb, enum sandbox_want want, const char *script,
 {
 	struct script s;
 	struct shell_part p;
-	int64_t code;
+	int64_t code = 0;
 
 	script_init(&s, want);
 	/* 4: the answer; 3: the exit code, past the pipe. */

@@ -1,6 +1,7 @@
 /* Commands in a real sandbox: exit codes, output, waiting, ending them. */
 #include <pthread.h>
 
+#include "agent/sandbox/exec_text.h"
 #include "tests/agent/sandbox/fixture.h"
 #include "tests/test.h"
 
@@ -139,6 +140,58 @@ floods_are_bounded(void **state)
 	assert_non_null(strstr(o.r.output.bytes, "bytes left out"));
 	assert_true(o.ms < 5000);
 	done(&o);
+}
+
+static size_t flood_seen;
+
+static void
+count_live(void *arg, const char *bytes, size_t len)
+{
+	(void)arg;
+	(void)bytes;
+	flood_seen += len;
+}
+
+static void
+endless_floods(void **state)
+{
+	struct status st = { 0 };
+	struct exec_result r = { .output = BUF_INIT(20000) };
+	struct exec_request rq = { .command = "yes | head -c 100000000 | "
+					      "while read -r x; do echo $x; "
+					      "done",
+		.id = "flood",
+		.timeout_s = 4,
+		.output_max = 20000,
+		.live = count_live };
+
+	(void)state;
+	assert_int_equal(sandbox_exec(fx.sb, SANDBOX_START, &rq, &r, NULL, &st),
+	    0);
+	assert_int_equal(r.end, EXEC_TIMED_OUT);
+	assert_true(r.truncated);
+	assert_true(r.output_bytes > 20000);
+	assert_true(r.output.len <= 20000);
+	assert_true(flood_seen > 0 && flood_seen < (32 << 20));
+	buf_finish(&r.output);
+}
+
+/* An output file over its limit is cut; what is written later counts on. */
+static void
+output_files_are_cut(void **state)
+{
+	struct outcome o;
+	auto_buf text = BUF_INIT(10000);
+
+	(void)state;
+	execute(&o, "echo 0123456789; sleep 1000 &", 10, 100, NULL);
+	done(&o);
+	auto_free char *id = xasprintf("call-%u", serial);
+	exec_text_common(&text, id, 100);
+	exec_text_trim(&text, 5);
+	buf_puts(&text, "report\n");
+	assert_non_null(strstr(run(text.bytes), "=saf=size 0 11\n"));
+	assert_non_null(strstr(run(text.bytes), "=saf=size 0 11\n"));
 }
 
 static void
@@ -302,6 +355,8 @@ main(void)
 		cmocka_unit_test(background_stays),
 		cmocka_unit_test(changes_come_along),
 		cmocka_unit_test(floods_are_bounded),
+		cmocka_unit_test(endless_floods),
+		cmocka_unit_test(output_files_are_cut),
 		cmocka_unit_test(long_command_text),
 		cmocka_unit_test(long_commands_are_followed),
 		cmocka_unit_test(time_is_kept),

@@ -1,5 +1,6 @@
 /* Changes of files in a real sandbox: batches, clashes, replays. */
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include "tests/agent/sandbox/fixture.h"
@@ -257,7 +258,7 @@ refusals(void **state)
 		{ .kind = PUSH_RENAME_NOREPLACE,
 		    .path = "full/x",
 		    .path2 = "full/x2" },
-		put("full/x3", "x"),
+		put("full/x3", "y"),
 		{ .kind = PUSH_RENAME_NOREPLACE,
 		    .path = "full/x2",
 		    .path2 = "full/x3" },
@@ -376,28 +377,81 @@ synced(void **state)
 	close_all(&op, 1);
 }
 
-/* The server has done the batch, we did not hear of it: cancelled early. */
+static void *
+fire_later(void *arg)
+{
+	usleep(150000);
+	cancel_fire(arg);
+	return NULL;
+}
+
+/* We give up in its middle and say it again, as after a lost answer: it goes
+ * on where it stopped, nothing is done twice. */
 static void
 said_twice(void **state)
 {
+	enum { N = 200 };
+
+	static char names[N][32], moved[N][32];
+	static struct push_op ops[2 * N + 3];
 	struct status st = { 0 };
-	struct push_op ops[] = { put("t1", "1"),
-		{ .kind = PUSH_RENAME, .path = "t1", .path2 = "t2" },
-		put("t1", "new"),
-		{ .kind = PUSH_EXCHANGE, .path = "t1", .path2 = "t2" } };
 	struct cancel *c = cancel_create(NULL);
+	pthread_t t;
 
 	(void)state;
-	ops[2].force = true;
-	push_ok(ops, 4);
-	assert_string_equal(run("cd; cat t1 t2"), "1new");
-	cancel_fire(c);
-	assert_int_equal(sandbox_push(fx.sb, SANDBOX_START, ops, 4, false, c,
-			     &st),
-	    -1);
-	assert_int_equal(st.code, STATUS_CANCELED);
+	run("mkdir /home/daytona/twice; cd /home/daytona/twice; "
+	    "printf l >l; printf r >r");
+	for (int i = 0; i < N; i++) {
+		snprintf(names[i], sizeof names[i], "twice/t%d", i);
+		snprintf(moved[i], sizeof moved[i], "twice/m%d", i);
+		ops[2 * i] = put(names[i], names[i]);
+		ops[2 * i + 1] = (struct push_op){ .kind = PUSH_RENAME,
+			.path = names[i],
+			.path2 = moved[i] };
+	}
+	ops[2 * N] = (struct push_op){ .kind = PUSH_EXCHANGE,
+		.path = "twice/l",
+		.path2 = "twice/r" };
+	ops[2 * N + 1] = put("twice/last", "x");
+	ops[2 * N + 2] = (struct push_op){ .kind = PUSH_RENAME_NOREPLACE,
+		.path = "twice/last",
+		.path2 = "twice/end" };
+	pthread_create(&t, NULL, fire_later, c);
+	int rc =
+	    sandbox_push(fx.sb, SANDBOX_START, ops, 2 * N + 3, false, c, &st);
+	pthread_join(t, NULL);
 	cancel_put(c);
-	close_all(ops, 4);
+	if (rc < 0) {
+		assert_int_equal(st.code, STATUS_CANCELED);
+		push_ok(ops, 2 * N + 3);
+	}
+	for (int i = 0; i < 2 * N + 3; i++)
+		assert_null(ops[i].conflict);
+	assert_string_equal(run("cd /home/daytona/twice; ls | wc -l; "
+				"cat l r m7; ls | grep -c '^m'"),
+	    "203\nrltwice/t7200\n");
+	assert_int_equal(ops[2 * N + 2].after.version.size, 1);
+	close_all(ops, 2 * N + 3);
+}
+
+/* The same batch by another name, as after our own restart. */
+static void
+said_again_later(void **state)
+{
+	struct push_op ops[] = { put("again-t", "1"),
+		{ .kind = PUSH_RENAME, .path = "again-t", .path2 = "again" },
+		{ .kind = PUSH_MKDIR, .path = "again-d", .mode = 0755 },
+		{ .kind = PUSH_SYMLINK, .path = "again-l", .path2 = "x" },
+		{ .kind = PUSH_LINK, .path = "again", .path2 = "again-h" },
+		{ .kind = PUSH_UNLINK, .path = "again-u" },
+		{ .kind = PUSH_RMDIR, .path = "again-r" } };
+
+	(void)state;
+	push_ok(ops, ARRAY_SIZE(ops));
+	push_ok(ops, ARRAY_SIZE(ops));
+	assert_string_equal(run("cd; ls -d again*; cat again"),
+	    "again\nagain-d\nagain-h\nagain-l\n1");
+	close_all(ops, ARRAY_SIZE(ops));
 }
 
 int
@@ -414,6 +468,7 @@ main(void)
 		cmocka_unit_test(large_file),
 		cmocka_unit_test(synced),
 		cmocka_unit_test(said_twice),
+		cmocka_unit_test(said_again_later),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_start, fixture_end);
