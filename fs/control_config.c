@@ -217,5 +217,9 @@ control_config_open(fuse_req_t req, struct thread *t, int flags)
 	config_draft_init(&f->draft, flags & O_APPEND, truncated);
 	if (!truncated)
 		thread_config_text(t, &f->draft.text);
+	/* What is added begins a line of its own. */
+	if ((flags & O_APPEND) && f->draft.text.len > 0 &&
+	    f->draft.text.bytes[f->draft.text.len - 1] != '\n')
+		buf_putc(&f->draft.text, '\n');
 	handle_reply_open(req, &f->handle, true, false);
 }
