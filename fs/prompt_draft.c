@@ -86,7 +86,7 @@ prompt_draft_write(struct prompt_draft *d, uint64_t owner, const char *bytes,
 	if (at < 0 || at > (int64_t)d->text.len) {
 		status_set(st, STATUS_INVALID,
 		    "prompt: written out of order (a gap, or before its start)");
-		return -EINVAL;
+		return spoil(d, -EINVAL);
 	}
 	size_t pos = (size_t)at, end = pos + len;
 	if (end > THREAD_PROMPT_MAX) {

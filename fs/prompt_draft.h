@@ -3,9 +3,8 @@
  * goes, whether it is fit, and whose close sends it (contract §2). Pure; one
  * worker at a time. Errors are negative errno values.
  *
- * A WRITE that is too much or no text spoils the whole: half a prompt is not
- * what was meant, so the home owner's FLUSH drops it. A WRITE in the wrong place
- * is refused and changes nothing.
+ * A WRITE that is refused spoils the whole: half a prompt is not what was
+ * meant, so the home owner's FLUSH drops it. The writer was told by the WRITE.
  */
 #ifndef FS_PROMPT_DRAFT_H
 #define FS_PROMPT_DRAFT_H

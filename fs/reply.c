@@ -92,10 +92,6 @@ reply_fill_mirror(const struct session *s, int64_t thread,
 		.st_atim = attr->atime,
 		.st_mtim = attr->mtime,
 		.st_ctim = attr->ctime };
-	/* The kernel would serve a FIFO by itself, without its other end in the
-	 * sandbox: an open would wait for ever. A socket refuses. */
-	if (S_ISFIFO(attr->mode))
-		out->st_mode = S_IFSOCK | (attr->mode & 07777);
 	if (attr->node == MIRROR_ROOT) {
 		/* Known before the sandbox is: it must not change then. */
 		struct inode key = { .kind = INODE_WORKSPACE,

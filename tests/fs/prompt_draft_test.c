@@ -190,7 +190,7 @@ offsets_are_relative(void **state)
 }
 
 static void
-gaps_change_nothing(void **state)
+gaps_spoil_it(void **state)
 {
 	struct sent s;
 
@@ -198,10 +198,13 @@ gaps_change_nothing(void **state)
 	begin(&s, false);
 	put(&s, A, "hello", 50);
 	assert_int_equal(put(&s, A, "x", 56), -EINVAL);
-	assert_int_equal(put(&s, A, "x", 49), -EINVAL);
-	assert_int_equal(put(&s, A, "!", 55), 0);
+	assert_int_equal(put(&s, A, "!", 55), -EINVAL);
+	assert_int_equal(flush(&s, A), PROMPT_FLUSH_REFUSED);
+	assert_int_equal(put(&s, A, "again", 56), 0);
 	flush(&s, A);
-	assert_string_equal(s.all.bytes, "hello!|");
+	assert_string_equal(s.all.bytes, "again|");
+	assert_int_equal(put(&s, A, "b", 60), 0);
+	assert_int_equal(put(&s, A, "below", 59), -EINVAL);
 	end(&s);
 }
 
@@ -330,7 +333,7 @@ main(void)
 		cmocka_unit_test(nothing_written_is_nothing),
 		cmocka_unit_test(appends_whatever_the_offset),
 		cmocka_unit_test(offsets_are_relative),
-		cmocka_unit_test(gaps_change_nothing),
+		cmocka_unit_test(gaps_spoil_it),
 		cmocka_unit_test(truncation_cuts_unsent_text),
 		cmocka_unit_test(characters_may_come_in_pieces),
 		cmocka_unit_test(overwriting_is_checked),
