@@ -46,7 +46,8 @@ struct run {
 	bool killed, sent;
 	int64_t size; /* of the output file */
 	/* watching */
-	int64_t have; /* how far the output file was read */
+	int64_t have; /* how far the output file was read for `live` */
+	int64_t kept; /* up to where result->output tells of it */
 	int64_t wait_ms, status_ms, heard_ms;
 };
 
@@ -151,7 +152,7 @@ read_report(struct run *r, const struct script *s, struct status *st)
 	if (!shell_part(s->answer, s->answer_len, "size", 0, &p) ||
 	    shell_numbers(&p, v, 2) != 2)
 		return status_set(st, STATUS_IO, "the script said no size");
-	r->size = v[0];
+	r->size = r->kept = v[0];
 	if (read_output(r, s, v[1], st) < 0)
 		return -1;
 	read_listing(r, s);
@@ -226,21 +227,27 @@ inspect(struct run *r, bool kill, struct status *st)
 	return rc;
 }
 
+/* A piece of the output file, from offset `at` on. */
 static void
-live(struct run *r, const struct buf *piece)
+live(struct run *r, const struct buf *piece, int64_t at)
 {
 	struct buf *kept = &r->result->output;
-	size_t room = r->rq->output_max;
+	size_t room = r->rq->output_max / 2;
+	int64_t known = MAX(r->kept - at, INT64_C(0));
 
 	if (r->rq->live)
 		r->rq->live(r->rq->live_arg, piece->bytes, piece->len);
+	if (known >= (int64_t)piece->len)
+		return;
 	/* For the case that no script answers any more: the newest. */
-	size_t take = MIN(piece->len, room / 2);
-	if (kept->len + take > room / 2) {
-		buf_consume(kept, kept->len + take - room / 2);
+	size_t take = MIN(piece->len - (size_t)known, room);
+	if (kept->len + take > room) {
+		size_t drop = MIN(kept->len, kept->len + take - room);
+		buf_consume(kept, drop);
 		r->result->truncated = true;
 	}
 	buf_add(kept, piece->bytes + piece->len - take, take);
+	r->kept = at + (int64_t)piece->len;
 }
 
 /* GET of a scratch file. 0: *status and the body. */
@@ -276,16 +283,17 @@ poll_output(struct run *r, struct status *st)
 	    (long long)r->have, (long long)(r->have + LIVE_MAX - 1));
 	rc = fetch(r, "out", range, &a, st);
 	if (rc == 0 && a.status == 206 && a.range_first == r->have) {
+		int64_t at = r->have;
 		r->have += (int64_t)a.body.len;
 		r->size = MAX(a.range_size, r->have);
 		if (r->size - r->have > LIVE_LAG * 2)
 			r->have = r->size - LIVE_LAG;
 		rc = a.body.len > 0;
 		if (rc > 0)
-			live(r, &a.body);
+			live(r, &a.body, at);
 	} else if (rc == 0 && a.status == 416 && a.range_size >= 0 &&
 	    a.range_size < r->have) {
-		r->have = 0; /* it was cut */
+		r->have = r->kept = 0; /* it was cut */
 	}
 	/* A server without ranges: the end of it will be told by a script. */
 	buf_finish(&a.body);

@@ -3,7 +3,7 @@
  *
  *   run   made exclusively: only the first run of the script starts anything,
  *         and after a kill none does
- *   pid   the command's process group
+ *   pid   the command's process group and when its leader was born
  *   out   its output, opened for appending: it may be cut while it grows
  *   rc    its exit code, 128+n for a signal
  *   late  the first run has stopped waiting
@@ -34,12 +34,15 @@ exec_text_common(struct buf *script, const char *id, size_t output_max)
 
 	buf_printf(script, "D=" SANDBOX_SCRATCH "/x-%s\n", id);
 	buf_printf(script,
+	    SHELL_BORN
 	    "report() {\n"
 	    "rc=; [ ! -s $D.rc ] || read -r rc <$D.rc\n"
-	    "pg=; [ ! -s $D.pid ] || read -r pg <$D.pid\n"
+	    "pg= pb=; [ ! -s $D.pid ] || read -r pg pb <$D.pid\n"
+	    "[ -z \"$pg\" ] || born $pg\n"
 	    "cut=0; [ ! -s $D.cut ] || read -r cut <$D.cut\n"
 	    "if [ -n \"$rc\" ]; then echo \"=saf=state ended $rc\"\n"
-	    "elif [ -n \"$pg\" ] && kill -0 -$pg 2>/dev/null; then "
+	    "elif [ -n \"$pg\" ] && [ \"$B\" = \"$pb\" ] && "
+	    "kill -0 -$pg 2>/dev/null; then "
 	    "echo \"=saf=state running $pg\"\n"
 	    "elif [ -n \"$pg\" ]; then sleep 0.1; "
 	    "if [ -s $D.rc ]; then read -r rc <$D.rc; "
@@ -88,7 +91,7 @@ exec_text_start(struct buf *script, const char *command, const char *cwd,
 	    /* the variables that we were given are not the command's */
 	    "(\nunset LC_ALL ZDOTDIR OLDPWD\n"
 	    "$V $L $S -c \"$C\" </dev/null >>$D.out 2>&1 &\n"
-	    "p=$!; echo $p >$D.pid; wait $p; echo $? >$D.rc\n"
+	    "p=$!; born $p; echo $p $B >$D.pid; wait $p; echo $? >$D.rc\n"
 	    "[ -e $D.late ] || kill $t\n"
 	    ") </dev/null >/dev/null 2>&1 &\n"
 	    "wait $t 2>/dev/null; [ -s $D.rc ] || true >$D.late\n"
@@ -112,7 +115,9 @@ exec_text_kill(struct buf *script)
 	    "set -C\nif true 2>/dev/null >$D.run; then set +C; else set +C\n"
 	    "i=0; while [ ! -s $D.pid ] && [ ! -s $D.rc ] && [ $i -lt 20 ]; do "
 	    "sleep 0.02; i=$((i+1)); done\n"
-	    "if [ -s $D.pid ] && [ ! -s $D.rc ]; then read -r p <$D.pid\n"
+	    "p=; if [ -s $D.pid ] && [ ! -s $D.rc ]; then "
+	    "read -r p b <$D.pid; born $p; fi\n"
+	    "if [ -n \"$p\" ] && [ \"$B\" = \"$b\" ]; then\n"
 	    "kill -KILL -$p 2>/dev/null || kill -KILL $p 2>/dev/null\n"
 	    "i=0; while kill -0 -$p 2>/dev/null && [ $i -lt 20 ]; do "
 	    "sleep 0.02; i=$((i+1)); done\n"

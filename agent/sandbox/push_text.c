@@ -29,9 +29,6 @@ static const char functions[] =
     "n() { I=$1; [ -n \"$J\" ] || return 0\n"
     "case \"$NL$J\" in *\"$NL$1 \"*) return 1;; esac; }\n"
     "x() { [ -e \"$1\" ] || [ -L \"$1\" ]; }\n"
-    /* pid -> B: when that process was born */
-    "born() { B=; [ -r /proc/$1/stat ] && read -r B </proc/$1/stat && "
-    "set -- $B && shift 21 && B=$1; }\n"
     /* what is at P: vi ino vs size vm vc times vn links vp mode vt type */
     "V() { if [ $G = 1 ]; then v=$(find \"$P\" -maxdepth 0 -printf "
     "'%i %s %T@ %C@ %n %m %y' 2>/dev/null)\n"
@@ -140,6 +137,7 @@ push_text_begin(struct buf *script, const char *id)
 	    "umask 022\n"
 	    "[ -d " SANDBOX_SCRATCH " ] || mkdir -p -m 700 " SANDBOX_SCRATCH
 	    " 2>/dev/null\n");
+	buf_puts(script, SHELL_BORN);
 	buf_puts(script, functions);
 	buf_puts(script, function_put);
 	buf_puts(script, functions_names);

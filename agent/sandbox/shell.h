@@ -17,6 +17,14 @@
 #include "agent/base/buf.h"
 #include "agent/base/status.h"
 
+/* Defines born: process id -> $B, when that process was born (in ticks since
+ * the machine was), empty if it is not or nobody knows. Unlike a number, which
+ * is soon given to another process after a restart, the pair is unique. */
+#define SHELL_BORN                                                            \
+	"born() { B=; [ ! -r /proc/$1/stat ] || { "                           \
+	"read -r B </proc/$1/stat && B=${B##*) } && set -- $B && B=${20}; } " \
+	"2>/dev/null; }\n"
+
 /* The line that hands the script to sh, and the first mark. */
 void shell_begin(struct buf *script);
 /* VAR='bytes'; any bytes but NUL. */

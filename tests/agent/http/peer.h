@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -24,7 +25,10 @@ struct peer {
 	int port; /* 0: a unix socket */
 	char path[108];
 	pthread_t acceptor;
+	int stop; /* readable: the end */
 	pthread_mutex_t lock;
+	pthread_cond_t gone;
+	unsigned live; /* workers of connections */
 	const char *answers[PEER_MAX];
 	size_t answer_lens[PEER_MAX];
 	unsigned answer_count, asked, connections;
@@ -99,12 +103,18 @@ peer_serve(void *arg)
 		buf_reset(&b);
 		const char *a = peer_directives(whole, &wait, &closes);
 		if (wait > 0)
-			poll(NULL, 0, wait);
+			poll(&(struct pollfd){ .fd = p->stop,
+				 .events = POLLIN },
+			    1, wait);
 		if (write_all(k->fd, a, len - (size_t)(a - whole)) < 0)
 			break;
 	}
 	close(k->fd);
 	free(k);
+	pthread_mutex_lock(&p->lock);
+	p->live--;
+	pthread_cond_signal(&p->gone);
+	pthread_mutex_unlock(&p->lock);
 	return NULL;
 }
 
@@ -122,6 +132,7 @@ peer_accept(void *arg)
 		*k = (struct peer_connection){ .p = p, .fd = fd };
 		pthread_mutex_lock(&p->lock);
 		p->connections++;
+		p->live++;
 		pthread_mutex_unlock(&p->lock);
 		pthread_create(&t, NULL, peer_serve, k);
 		pthread_detach(t);
@@ -131,7 +142,10 @@ peer_accept(void *arg)
 static __attribute__((unused)) void
 peer_start(struct peer *p, const char *unix_path)
 {
-	*p = (struct peer){ .lock = PTHREAD_MUTEX_INITIALIZER };
+	*p = (struct peer){ .lock = PTHREAD_MUTEX_INITIALIZER,
+		.gone = PTHREAD_COND_INITIALIZER,
+		.stop = eventfd(0, EFD_CLOEXEC) };
+	assert_true(p->stop >= 0);
 	if (unix_path) {
 		struct sockaddr_un un = { .sun_family = AF_UNIX };
 		snprintf(un.sun_path, sizeof un.sun_path, "%s", unix_path);
@@ -166,12 +180,28 @@ peer_answer(struct peer *p, const char *text)
 	peer_answer_bytes(p, text, strlen(text));
 }
 
+static __attribute__((unused)) unsigned
+peer_asked(struct peer *p)
+{
+	pthread_mutex_lock(&p->lock);
+	unsigned n = p->asked;
+	pthread_mutex_unlock(&p->lock);
+	return n;
+}
+
 static __attribute__((unused)) void
 peer_stop(struct peer *p)
 {
 	shutdown(p->fd, SHUT_RDWR);
 	close(p->fd);
 	pthread_join(p->acceptor, NULL);
+	assert_int_equal(eventfd_write(p->stop, 1), 0);
+	/* The client has closed its connections. */
+	pthread_mutex_lock(&p->lock);
+	while (p->live > 0)
+		pthread_cond_wait(&p->gone, &p->lock);
+	pthread_mutex_unlock(&p->lock);
+	close(p->stop);
 	if (p->path[0])
 		unlink(p->path);
 	for (unsigned i = 0; i < p->asked; i++)

@@ -330,6 +330,50 @@ never_twice(void **state)
 	buf_finish(&r.output);
 }
 
+static void *
+stop_later(void *arg)
+{
+	struct status st;
+
+	usleep(3000000);
+	assert_int_equal(sandbox_stop(arg, NULL, &st), 0);
+	return NULL;
+}
+
+/* The sandbox stops under a command: its outcome is unknown, and said so. */
+static void
+lost(void **state)
+{
+	struct sandbox *other = fixture_sandbox(fx.provider, "thread-test");
+	struct outcome o;
+	pthread_t t;
+
+	(void)state;
+	pthread_create(&t, NULL, stop_later, other);
+	execute(&o, "echo begun; sleep 100", 60, 1000, NULL);
+	pthread_join(t, NULL);
+	assert_int_equal(o.r.end, EXEC_LOST);
+	assert_true(o.ms < 12000);
+	assert_string_equal(o.r.output.bytes, "begun\n");
+	done(&o);
+	/* the same command, asked for again in the restarted one: a process
+	 * of its number may be there, and is another */
+	struct status st = { 0 };
+	char *id = xasprintf("call-%u", serial);
+	struct exec_request rq = { .command = "echo again",
+		.id = id,
+		.output_max = 1000 };
+	struct exec_result r = { .output = BUF_INIT(1000) };
+	assert_int_equal(sandbox_exec(fx.sb, SANDBOX_START, &rq, &r, NULL, &st),
+	    0);
+	assert_int_equal(r.end, EXEC_LOST);
+	assert_string_equal(r.output.bytes, "begun\n");
+	buf_finish(&r.output);
+	free(id);
+	expect("echo on", 0, "on\n");
+	sandbox_destroy(other);
+}
+
 static void
 missing_directory_is_said(void **state)
 {
@@ -362,6 +406,7 @@ main(void)
 		cmocka_unit_test(time_is_kept),
 		cmocka_unit_test(cancel_ends_it),
 		cmocka_unit_test(never_twice),
+		cmocka_unit_test(lost),
 		cmocka_unit_test(missing_directory_is_said),
 	};
 
