@@ -137,7 +137,6 @@ static void
 expire_all_locked(struct mirror *m, int64_t now)
 {
 	expire_locked(m, &m->push_waiters, now);
-	expire_locked(m, &m->batch_waiters, now);
 	expire_locked(m, &m->commit_waiters, now);
 	for (struct fetch *f = m->fetches; f; f = f->next)
 		expire_locked(m, &f->waiters, now);
@@ -149,7 +148,6 @@ next_deadline_locked(const struct mirror *m)
 	int64_t next = 0;
 
 	next = sooner_locked(&m->push_waiters, next);
-	next = sooner_locked(&m->batch_waiters, next);
 	next = sooner_locked(&m->commit_waiters, next);
 	for (const struct fetch *f = m->fetches; f; f = f->next)
 		next = sooner_locked(&f->waiters, next);
@@ -256,7 +254,6 @@ calls_cancel_all_locked(struct mirror *m)
 
 	status_set(&st, STATUS_CANCELED, "being unmounted");
 	waiters_fail_locked(m, &m->push_waiters, &st);
-	waiters_fail_locked(m, &m->batch_waiters, &st);
 	waiters_fail_locked(m, &m->commit_waiters, &st);
 	for (struct fetch *f = m->fetches; f; f = f->next)
 		waiters_fail_locked(m, &f->waiters, &st);

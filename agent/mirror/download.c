@@ -121,6 +121,16 @@ take_content_locked(struct fetch *f, struct content *c)
 	cache_trim_locked(m);
 }
 
+/* Did it fail because the file is not there any more? Then look again. */
+static bool
+elsewhere_locked(const struct fetch *f, const struct status *st)
+{
+	if (st->code == STATUS_NOT_FOUND || st->code == STATUS_NOT_DIR)
+		return true;
+	return st->code != STATUS_OK && st->code != STATUS_CANCELED &&
+	    !still_there_locked(f, node_find(f->m, f->node));
+}
+
 void
 run_content(void *arg)
 {
@@ -146,7 +156,7 @@ run_content(void *arg)
 		content_close_locked(k.content);
 		content_put_locked(k.content);
 	}
-	if (st.code == STATUS_NOT_FOUND) {
+	if (elsewhere_locked(f, &st)) {
 		out_of_date_locked(node_find(m, f->node));
 		st.code = STATUS_OK;
 	}
@@ -214,9 +224,12 @@ run_range(void *arg)
 	    f->to - f->from, sink_bytes, &k, &total, f->cancel, &st);
 	mirror_lock(m);
 	struct node *n = node_find(m, f->node);
-	if (!err &&
-	    (k.at < k.end || total < c->version.size ||
-		!still_there_locked(f, n))) {
+	bool moved = st.code != STATUS_CANCELED && !still_there_locked(f, n);
+	if (moved) {
+		/* By us: they look where it is now. */
+		err = 0;
+	} else if ((err && elsewhere_locked(f, &st)) ||
+	    (!err && (k.at < k.end || total < c->version.size))) {
 		/* Other bytes than those before: nobody may mix them. */
 		err = status_set(&st, STATUS_IO, "changed while it was read");
 		if (n && n->content == c)
@@ -227,8 +240,8 @@ run_range(void *arg)
 		if (clock_mono_ms() - f->began > SLOW_MS)
 			c->window = MAX(c->window / 4, WINDOW_MIN);
 	}
-	bool all =
-	    !err && !c->whole && extents_missing(&c->extents, 0) >= c->size;
+	bool all = !err && !moved && !c->whole &&
+	    extents_missing(&c->extents, 0) >= c->size;
 	if (all) {
 		mirror_unlock(m);
 		complete(f);

@@ -47,9 +47,8 @@ file_path_locked(struct mirror *m, struct node *n, struct mirror_call *call,
 	snprintf(path, PATH_BYTES_MAX + 1, "%s", now);
 	if (path_remote_locked(m, path))
 		return true;
-	/* A batch that moves it is under way: where it is, is known after. */
-	*look = LOOK_WAIT;
-	(void)!call_wait_locked(call, &m->batch_waiters);
+	/* Something moves there: where it is, is known after. */
+	*look = wait_for_push_locked(call);
 	return false;
 }
 

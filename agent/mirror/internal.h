@@ -122,6 +122,8 @@ struct dir {
 	size_t count, subdirs, unsure;
 	bool listed;
 	int64_t listed_at;   /* clock_mono_ms() when that listing began */
+	int64_t taken_at;    /* likewise, though it was not whole: no older one
+			      * is taken in any more */
 	uint64_t listed_seq; /* mirror.seq then */
 	uint32_t list_root;  /* node whose deep listing brought it */
 	size_t list_size;    /* entries of the last listing rooted here */
@@ -205,8 +207,9 @@ struct qop {
 	bool finished;   /* off the queue, freed when the commit ends */
 	bool creates;    /* PUT of a file that the sandbox never had */
 	bool unsure;     /* of an earlier run: it may have arrived */
-	bool arrived;    /* it had */
-	bool blocked;    /* behind a failed one */
+	uint64_t at_path, at_path2; /* inodes found there, if unsure */
+	bool arrived;               /* it had */
+	bool blocked;               /* behind a failed one */
 	struct node *node, *other;
 	struct slot *slot, *slot2;
 	char *path, *path2;
@@ -306,8 +309,7 @@ struct mirror {
 	int64_t pushed_at;        /* when it ended */
 	struct status push_error; /* of the last batch that failed as a whole */
 	struct cond push_cond;
-	struct waiters push_waiters;  /* for operations to end */
-	struct waiters batch_waiters; /* for the batch under way to end */
+	struct waiters push_waiters; /* for operations to end */
 	/* commit */
 	bool commit_running, commit_again;
 	int64_t *removed; /* rows to delete with the next commit */
@@ -435,8 +437,8 @@ enum look refresh_locked(struct mirror *m, struct node *dir,
 /* Parks the call until operations have ended, and hurries them. */
 enum look wait_for_push_locked(struct mirror_call *call);
 void dir_stale(struct node *dir);
-/* Where the sandbox has the path now, given what is queued; in place. False
- * while an operation under way makes that unsure. */
+/* Where the sandbox has the path now, given what is queued; in place. False if
+ * it has it not, or an operation under way makes that unsure. */
 bool path_remote_locked(const struct mirror *m, char path[PATH_BYTES_MAX + 1]);
 bool path_below(const char *path, const char *top); /* or equal */
 

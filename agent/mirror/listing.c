@@ -116,7 +116,7 @@ cover(struct take *t, struct node *n)
 {
 	struct dir *d = n->dir;
 
-	if (d->listed && d->listed_at > t->began)
+	if (d->listed && d->taken_at > t->began)
 		return;
 	d->cover_epoch = t->epoch;
 	d->moved = d->take_stale = false;
@@ -246,6 +246,7 @@ finish_dir(struct take *t, struct node *n)
 	if (n->known && d->moved && !node_guarded(n, t->seq))
 		node_show_locked(n);
 	d->listed = true;
+	d->taken_at = t->began;
 	d->listed_seq = t->stamp;
 	if (t->deep || d->list_root == 0)
 		d->list_root = t->deep ? t->root : n->number;

@@ -61,10 +61,34 @@ compare_locked(struct mirror *m, struct batch *b, const struct remote_entry *e)
 			continue;
 		if (op->kind == PUSH_PUT && strcmp(e->path, op->path) == 0)
 			compare_put_locked(m, op, &b->push[i], e);
-		/* What was to be moved is there already. */
-		if (moves(op) && strcmp(e->path, op->path2) == 0 &&
-		    e->version.ino == op->base.ino)
-			op->arrived = true;
+		if (moves(op) && strcmp(e->path, op->path) == 0)
+			op->at_path = e->version.ino;
+		if (moves(op) && strcmp(e->path, op->path2) == 0)
+			op->at_path2 = e->version.ino;
+	}
+}
+
+/* Operations that moved one inode, in order: it lies where one of them put it,
+ * so that one and those before have arrived. Where it lies at its first place
+ * again, they have if nothing lies at their first target. */
+static void
+judge_moves_locked(struct batch *b)
+{
+	for (size_t i = 0; i < b->count; i++) {
+		struct qop *op = b->ops[i], *first = NULL;
+		if (!moves(op) || !needs_look(op, &b->push[i]))
+			continue;
+		bool there = false;
+		for (size_t k = 0; k < b->count; k++) {
+			struct qop *o = b->ops[k];
+			if (!moves(o) || !needs_look(o, &b->push[k]) ||
+			    o->base.ino != op->base.ino)
+				continue;
+			first = first ? first : o;
+			there |= k >= i && o->at_path2 == op->base.ino;
+		}
+		bool round = first->at_path == op->base.ino;
+		op->arrived = there && (!round || first->at_path2 == 0);
 	}
 }
 
@@ -127,6 +151,7 @@ batch_look(struct mirror *m, struct batch *b)
 		    b->ops[i]->node->loose)
 			p->force = true;
 	}
+	judge_moves_locked(b);
 	batch_arrived_locked(m, b);
 	mirror_unlock(m);
 }

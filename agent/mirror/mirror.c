@@ -32,7 +32,6 @@ mirror_create(struct sandbox *sb, struct store *store,
 	m->cancel = cancel_create(NULL);
 	m->push_cancel = cancel_create(NULL);
 	waiters_init(&m->push_waiters, NULL);
-	waiters_init(&m->batch_waiters, NULL);
 	waiters_init(&m->commit_waiters, NULL);
 	m->ready_last = &m->ready;
 	m->queue_last = &m->queue;

@@ -375,7 +375,6 @@ push_batch(struct mirror *m)
 		batch_free(b);
 	mirror_lock(m);
 	if (over) {
-		waiters_step_locked(m, &m->batch_waiters);
 		waiters_step_locked(m, &m->push_waiters);
 	} else if (!passes(st.code)) {
 		/* What will not pass by itself is told to those who wait. */

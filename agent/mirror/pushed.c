@@ -67,7 +67,7 @@ rebase_locked(struct mirror *m, const struct qop *done)
 		if (op->node != n && op->other != n)
 			continue;
 		left--;
-		if (op->kind != PUSH_PUT || op->state == OP_SENT)
+		if (op->node != n || op->state == OP_SENT)
 			continue;
 		op->have_base = n->known;
 		op->base = n->remote;

@@ -155,17 +155,39 @@ recover_put(struct mirror *m, struct qop *op, struct content *c)
 		n->atime = sb.st_atim;
 		n->ctime = sb.st_ctim;
 	}
+	content_get(c);
 	node_drop_content_locked(m, n);
-	n->content = content_get(c);
+	n->content = c;
 	c->node = n->number;
 	n->size = c->size;
+}
+
+/* What the operation is about, as its row describes it. */
+static struct node *
+described(struct mirror *m, const struct qop *op)
+{
+	struct slot *s = op->slot;
+	struct node *n = NULL;
+
+	if (s->node || !op->have_base || S_ISLNK(op->mode))
+		return s->node;
+	if (!S_ISDIR(op->mode) && op->nlink > 1)
+		n = node_by_link_locked(m, op->base.ino);
+	if (!n) {
+		n = node_make_locked(m, op->mode);
+		node_set_remote_locked(m, n, &op->base, op->nlink);
+		n->ino = ino_shown(op->base.ino);
+		node_show_locked(n);
+	}
+	slot_attach_locked(m, s, n);
+	return n;
 }
 
 static void
 recover_move(struct mirror *m, struct qop *op)
 {
 	struct slot *src = op->slot, *dst = op->slot2;
-	struct node *n = src->node, *over = dst->node;
+	struct node *n = described(m, op), *over = dst->node;
 
 	op->node = n;
 	op->other = over;
@@ -213,7 +235,7 @@ recover_tree(struct mirror *m, struct qop *op)
 		break;
 	case PUSH_CHMOD:
 	case PUSH_UTIMENS:
-		op->node = s->node;
+		op->node = described(m, op);
 		if (!op->node)
 			slot_unsure(s);
 		if (op->node && op->kind == PUSH_CHMOD)

@@ -31,33 +31,49 @@ replace_top(char path[PATH_BYTES_MAX + 1], const char *top, const char *by)
 }
 
 static bool
-moves(enum push_kind kind)
+maps(enum push_kind kind)
 {
-	return kind == PUSH_RENAME || kind == PUSH_RENAME_NOREPLACE ||
-	    kind == PUSH_EXCHANGE || kind == PUSH_LINK;
+	return kind != PUSH_PUT && kind != PUSH_MKDIR && kind != PUSH_SYMLINK &&
+	    kind != PUSH_CHMOD && kind != PUSH_UTIMENS;
 }
 
+/* What the path was before the operation; false: it was not, or it is being
+ * moved at this moment. */
 static bool
 map_back(const struct qop *op, char path[PATH_BYTES_MAX + 1])
 {
-	if (!moves(op->kind))
-		return true;
-	if (op->kind == PUSH_LINK) {
+	bool sent = op->state == OP_SENT;
+
+	switch (op->kind) {
+	case PUSH_LINK:
 		if (strcmp(path, op->path2) != 0)
 			return true;
-		return op->state != OP_SENT &&
-		    replace_top(path, op->path2, op->path);
+		return !sent && replace_top(path, op->path2, op->path);
+	case PUSH_EXCHANGE:
+		if (path_below(path, op->path2))
+			return !sent && replace_top(path, op->path2, op->path);
+		if (path_below(path, op->path))
+			return !sent && replace_top(path, op->path, op->path2);
+		return true;
+	case PUSH_RENAME:
+	case PUSH_RENAME_NOREPLACE:
+		if (path_below(path, op->path2))
+			return !sent && replace_top(path, op->path2, op->path);
+		return !path_below(path, op->path);
+	case PUSH_RMDIR:
+	case PUSH_UNLINK:
+		return !path_below(path, op->path);
+	case PUSH_PUT:
+	case PUSH_MKDIR:
+	case PUSH_SYMLINK:
+	case PUSH_CHMOD:
+	case PUSH_UTIMENS:
+		return true;
 	}
-	if (path_below(path, op->path2))
-		return op->state != OP_SENT &&
-		    replace_top(path, op->path2, op->path);
-	if (op->kind == PUSH_EXCHANGE && path_below(path, op->path))
-		return op->state != OP_SENT &&
-		    replace_top(path, op->path, op->path2);
 	return true;
 }
 
-/* Undoes the moves that are queued, newest first. */
+/* Undoes what is queued, newest first. */
 bool
 path_remote_locked(const struct mirror *m, char path[PATH_BYTES_MAX + 1])
 {
@@ -66,7 +82,7 @@ path_remote_locked(const struct mirror *m, char path[PATH_BYTES_MAX + 1])
 	bool sure = true;
 
 	for (const struct qop *op = m->queue; op; op = op->next) {
-		if (!moves(op->kind))
+		if (!maps(op->kind))
 			continue;
 		if (count == cap) {
 			cap = MAX(cap * 2, (size_t)16);

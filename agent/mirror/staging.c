@@ -109,6 +109,13 @@ content_recover_locked(struct mirror *m, const char *file)
 	if (strncmp(file, prefix, strlen(prefix)) != 0)
 		goto out;
 	c->serial = strtoull(file + strlen(prefix), &end, 10);
+	/* Two operations may send the same file. */
+	for (struct qop *op = m->queue; op; op = op->next) {
+		if (!op->content || op->content->serial != c->serial)
+			continue;
+		free(c);
+		return content_get(op->content);
+	}
 	content_path(c, path);
 	if (*end || lstat(path, &sb) || !S_ISREG(sb.st_mode))
 		goto out;

@@ -20,7 +20,7 @@ test_in_order(void **state)
 {
 	struct fixture *f = *state;
 	auto_buf text = BUF_INIT(1 << 20);
-	char one[16];
+	char one[32];
 
 	script(f, "{\"content\":\"ok\",\"delay_ms\":2}\n");
 	struct thread *t = make(f, "one");

@@ -96,6 +96,12 @@ test_rename(void **state)
 	thread_put(other);
 }
 
+static bool
+has_log(void *arg)
+{
+	return thread_log_size(arg) > 0;
+}
+
 static void
 test_end(void **state)
 {
@@ -108,7 +114,7 @@ test_end(void **state)
 	struct thread *t = make(f, "t");
 	prompt(f, t, "go");
 	prompt(f, t, "and on");
-	wait_until(f, is_running, t);
+	wait_until(f, has_log, t);
 	SUCCEEDS(f, reply_open(t, &r, &f->st));
 	REFUSED(f, STATUS_NOT_EMPTY, thread_end(f->threads, t, false, &f->st));
 	auto_free char *path =
