@@ -104,7 +104,8 @@ fixture_end(void **state)
 	sandbox_destroy(fx.sb);
 	provider_destroy(fx.provider);
 	free(fx.box);
-	char *command = xasprintf("rm -rf '%s'", fx.dir);
+	char *command =
+	    xasprintf("chmod -R u+rwX '%s'; rm -rf '%s'", fx.dir, fx.dir);
 	int rc = system(command);
 	free(command);
 	return rc;
