@@ -60,6 +60,7 @@ struct sandbox {
 	char *name;
 	void (*event)(void *arg, const char *line);
 	void *event_arg;
+	_Atomic int64_t used_ms; /* clock_mono_ms() of the last use, or 0 */
 	/* under lock */
 	struct lock lock;
 	int ttl_minutes, stop_minutes;

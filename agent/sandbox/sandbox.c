@@ -101,6 +101,7 @@ sandbox_view(struct sandbox *sb, struct sandbox_view *out)
 		.ours = sandbox_is_ours(sb, &sb->known),
 		.created = sb->created,
 		.started = sb->started_here,
+		.used_ms = atomic_load(&sb->used_ms),
 	};
 	snprintf(out->id, sizeof out->id, "%s", sb->known.id);
 	snprintf(out->state, sizeof out->state, "%s", sb->known.state);

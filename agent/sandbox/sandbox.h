@@ -71,6 +71,8 @@ struct sandbox_view {
 	bool created;        /* made by this process (for a log line) */
 	bool started;        /* made or started by this process, not stopped */
 	char reason[160];    /* of the state error, or "" */
+	int64_t used_ms; /* clock_mono_ms() when a command, a push or content
+			  * last went through it, or 0; listings do not count */
 };
 
 void sandbox_view(struct sandbox *sb, struct sandbox_view *out);

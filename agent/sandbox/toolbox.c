@@ -145,6 +145,8 @@ toolbox_call(struct sandbox *sb, struct toolbox_call *call,
 		if (sandbox_endpoint(sb, call->want, &e, c, st) < 0)
 			return -1;
 		int rc = send_once(&a, &e, st);
+		if (call->active)
+			atomic_store(&sb->used_ms, clock_mono_ms());
 		endpoint_finish(&e);
 		enum wire_fault fault = FAULT_DOWN;
 		if (rc == 0) {

@@ -1,9 +1,10 @@
 /*
- * What happens when nobody uses a thread: its sandbox is stopped after
+ * The clock of the threads. When nobody uses one, its sandbox is stopped after
  * stop_minutes if we started it, and texts kept in memory are dropped. While it
- * is used, its time to live is renewed. One worker for all threads sleeps until
- * the first of them is due; what waits for the remote runs on the thread's own
- * lane.
+ * is used, its time to live is renewed. A line of output that came too soon
+ * after another is shown in its turn (live.c). One worker for all threads
+ * sleeps until the first of them is due; what waits for the remote runs on the
+ * thread's own lane.
  */
 #include "agent/base/clock.h"
 #include "agent/base/diag.h"
@@ -76,13 +77,15 @@ static struct due
 look_locked(struct thread *t, int64_t now, const struct sandbox_view *view,
     bool files_wait)
 {
-	struct due due = { .next = drop_texts_locked(t, now) };
+	struct due due = { .next = clock_sooner(live_next_locked(t),
+			       drop_texts_locked(t, now)) };
 	int minutes = t->config.stop_minutes >= 0
 	    ? t->config.stop_minutes
 	    : t->threads->settings.stop_minutes;
 	bool busy = phase_is_busy(t->phase);
 
 	lock_assert_held(&t->lock);
+	t->used_ms = MAX(t->used_ms, view->used_ms);
 	if (strcmp(view->state, "started") != 0)
 		return due;
 	if (now - t->touched_ms >= TOUCH_MS) {
@@ -112,6 +115,7 @@ look(struct thread *t, int64_t now)
 	struct mirror_view files = { 0 };
 	struct mirror *m = thread_mirror(t);
 
+	live_tick(t, now);
 	sandbox_view(thread_sandbox(t), &view);
 	if (m)
 		mirror_view(m, &files);
@@ -183,8 +187,8 @@ idle_stop(struct threads *ts)
 }
 
 /* The worker sleeps until what it knew was due. */
-static void
-look_within(struct thread *t, int64_t at)
+void
+thread_look_at(struct thread *t, int64_t at)
 {
 	struct threads *ts = t->threads;
 
@@ -211,11 +215,11 @@ thread_use(struct thread *t)
 	bool watched = t->check_ms > 0;
 	lock_release(&t->lock);
 	if (!watched)
-		look_within(t, now + AGAIN_MS);
+		thread_look_at(t, now + AGAIN_MS);
 }
 
 void
 thread_use_memory(struct thread *t)
 {
-	look_within(t, clock_mono_ms() + TEXT_MS);
+	thread_look_at(t, clock_mono_ms() + TEXT_MS);
 }

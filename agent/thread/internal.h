@@ -107,6 +107,7 @@ struct thread {
 	struct thread_config config;
 	struct usage turn_usage, usage; /* newest turn, thread */
 	struct checkpoint checkpoint;
+	struct live *live; /* of the call that runs; borrows */
 	char activity[256];
 	int64_t activity_ms; /* wall clock, 0: nothing runs */
 	int64_t script_position;
@@ -255,19 +256,26 @@ void call_result(const struct run *r, struct message *out,
     const struct tool_call *call, const char *text);
 
 /* --- live.c --------------------------------------------------------------- */
-struct live { /* output of one running call, one worker's */
+struct live { /* output of one running call */
+	/* immutable */
 	struct thread *thread;
-	const char *name;  /* the tool's; borrows */
-	struct buf line;   /* newest, not ended */
-	struct buf newest; /* newest whole line that was not shown */
-	int64_t shown_ms;  /* clock_mono_ms(), 0 never */
+	const char *name; /* the tool's; borrows */
+	/* under the thread's lock */
+	struct buf line;   /* not ended yet */
+	struct buf newest; /* the newest that was not shown */
+	int64_t shown_ms;  /* clock_mono_ms() of the last one shown */
 	unsigned shown;
+	bool showing; /* one is being written */
 };
 
 void live_init(struct live *l, struct thread *t, const char *name);
 void live_finish(struct live *l);
 /* The `live` of a tool_context. */
 void live_bytes(void *arg, const char *bytes, size_t len);
+/* When a line waits to be shown, clock_mono_ms(), or 0. */
+int64_t live_next_locked(struct thread *t);
+/* Shows it if it is time. */
+void live_tick(struct thread *t, int64_t now);
 
 /* --- recover.c, rebuild.c ------------------------------------------------- */
 /* [disk] What happened before this process: last outcome, usage, checkpoint,
@@ -312,5 +320,7 @@ void idle_stop(struct threads *ts);
 void thread_use(struct thread *t);
 /* A text was kept in memory, to be dropped when nobody reads it. */
 void thread_use_memory(struct thread *t);
+/* The idle worker looks at the thread then, clock_mono_ms(). */
+void thread_look_at(struct thread *t, int64_t at);
 
 #endif
