@@ -84,15 +84,15 @@ render_one(struct thread *t, const struct stored_turn *turn, struct buf *out,
 	return 0;
 }
 
-/* The number of the turn that the newest header or end line is about; *ended:
- * it is an end line. */
-static int64_t
-logged_turn(struct thread *t, bool *ended)
+/* Is the newest header or end line about this turn? *ended: it is an end line.
+ * A header that is too far back to be found is that of a long turn. */
+static bool
+is_logged(struct thread *t, int64_t turn, bool *ended)
 {
 	static const char *const ends[] = { "[turn] done in ",
 		"[turn] failed after ", "[turn] cancelled after ",
 		"[turn] interrupted", "=== turn " };
-	char line[256];
+	char line[256] = "";
 
 	transcript_find_last(t->transcript, ends, ARRAY_SIZE(ends), line,
 	    sizeof line);
@@ -100,8 +100,9 @@ logged_turn(struct thread *t, bool *ended)
 	if (*ended)
 		transcript_find_last(t->transcript, &ends[ARRAY_SIZE(ends) - 1],
 		    1, line, sizeof line);
-	return strncmp(line, "=== turn ", 9) == 0 ? strtoll(line + 9, NULL, 10)
-						  : 0;
+	if (strncmp(line, "=== turn ", 9) == 0)
+		return strtoll(line + 9, NULL, 10) == turn;
+	return transcript_size(t->transcript) > TRANSCRIPT_TAIL;
 }
 
 /* Writes what the log lacks. */
@@ -117,7 +118,7 @@ complete_log(struct thread *t, const struct stored_turn *turn, bool missing,
 		rc = render_all(t, &out, st);
 	else if (turn->started_ms == 0)
 		return 0; /* cancelled before it began */
-	else if (logged_turn(t, &ended) != turn->turn)
+	else if (!is_logged(t, turn->turn, &ended))
 		rc = render_one(t, turn, &out, st);
 	else if (!ended)
 		rebuild_end(&out, turn);
@@ -145,7 +146,7 @@ void
 thread_recall(struct thread *t, bool log_missing)
 {
 	struct store *store = t->threads->settings.store;
-	struct stored_turn turn;
+	struct stored_turn turn = { 0 };
 	struct usage usage;
 	struct status st = { 0 };
 

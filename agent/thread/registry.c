@@ -44,13 +44,13 @@ grow_locked(struct threads *ts)
 {
 	if (ts->count == ts->cap) {
 		ts->cap = ts->cap ? 2 * ts->cap : 16;
-		ts->list = xrealloc(ts->list, ts->cap, sizeof *ts->list);
+		ts->list = xrealloc(ts->list, ts->cap, sizeof(void *));
 	}
 	if (ts->count < ts->buckets)
 		return;
 	free(ts->heads);
 	ts->buckets = ts->buckets ? 2 * ts->buckets : BUCKETS_MIN;
-	ts->heads = xcalloc(ts->buckets, sizeof(struct thread *));
+	ts->heads = xcalloc(ts->buckets, sizeof(void *));
 	for (size_t i = 0; i < ts->count; i++)
 		link_locked(ts, ts->list[i]);
 }
@@ -78,7 +78,7 @@ registry_add(struct threads *ts, struct thread *t)
 	grow_locked(ts);
 	size_t at = position_locked(ts, t->number);
 	memmove(ts->list + at + 1, ts->list + at,
-	    (ts->count - at) * sizeof *ts->list);
+	    (ts->count - at) * sizeof(void *));
 	ts->list[at] = t;
 	ts->count++;
 	link_locked(ts, t);
@@ -94,7 +94,7 @@ registry_remove(struct threads *ts, struct thread *t)
 	if (there) {
 		ts->count--;
 		memmove(ts->list + at, ts->list + at + 1,
-		    (ts->count - at) * sizeof *ts->list);
+		    (ts->count - at) * sizeof(void *));
 		unlink_locked(ts, t, t->name);
 	}
 	lock_release(&ts->lock);
@@ -118,7 +118,7 @@ struct thread **
 registry_snapshot(struct threads *ts, size_t *count)
 {
 	lock_acquire(&ts->lock);
-	struct thread **copy = xcalloc(ts->count, sizeof *copy);
+	struct thread **copy = xcalloc(ts->count, sizeof(void *));
 	for (size_t i = 0; i < ts->count; i++)
 		copy[i] = thread_get(ts->list[i]);
 	*count = ts->count;

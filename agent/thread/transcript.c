@@ -7,9 +7,6 @@
 
 #include "agent/base/lock.h"
 
-/* How far back an event is looked for. */
-#define TAIL_MAX ((size_t)1 << 20)
-
 struct transcript {
 	/* immutable */
 	char *path;
@@ -178,7 +175,7 @@ transcript_find_last(struct transcript *t, const char *const *prefixes,
     size_t count, char *line, size_t size)
 {
 	int64_t end = transcript_size(t);
-	int64_t from = MAX(end - (int64_t)TAIL_MAX, (int64_t)0);
+	int64_t from = MAX(end - TRANSCRIPT_TAIL, (int64_t)0);
 	size_t want = (size_t)(end - from);
 	auto_free char *tail = xcalloc(want + 1, 1);
 	ssize_t n = transcript_read(t, tail, want, from);

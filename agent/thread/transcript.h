@@ -11,6 +11,9 @@
 
 struct transcript;
 
+/* How far back an event is looked for. */
+#define TRANSCRIPT_TAIL ((int64_t)1 << 20)
+
 /* Looks at what is there. *missing: there is no file (it is made by the first
  * append). */
 struct transcript *transcript_create(const char *path, bool *missing);
@@ -30,7 +33,7 @@ int transcript_append(struct transcript *t, const char *entries, size_t len,
 /* The file goes, and later appends do nothing. */
 void transcript_remove(struct transcript *t);
 /* The newest event (without its further lines) that begins with one of the
- * `count` prefixes, into line; "" when the last mebibyte has none. */
+ * `count` prefixes, into line; "" when the tail has none. */
 void transcript_find_last(struct transcript *t, const char *const *prefixes,
     size_t count, char *line, size_t size);
 
