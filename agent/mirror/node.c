@@ -11,7 +11,7 @@
 static size_t
 node_bucket(const struct mirror *m, uint32_t number)
 {
-	return (number * 2654435761U) & (m->node_size - 1);
+	return ((size_t)number * 2654435761U) & (m->node_size - 1);
 }
 
 struct node *

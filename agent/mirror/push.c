@@ -69,6 +69,10 @@ prepare_put_locked(struct qop *op, struct push_op *p)
 	struct node *n = op->node;
 
 	p->result = (struct status){ 0 };
+	if (!c) {
+		status_set(&p->result, STATUS_BUG, "a write without content");
+		return;
+	}
 	if (content_open_locked(c, &p->result))
 		return;
 	c->sent++;
