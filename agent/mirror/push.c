@@ -69,7 +69,7 @@ prepare_put_locked(struct qop *op, struct push_op *p)
 	struct node *n = op->node;
 
 	p->result = (struct status){ 0 };
-	if (!c) {
+	if (!c || !n) {
 		status_set(&p->result, STATUS_BUG, "a write without content");
 		return;
 	}
