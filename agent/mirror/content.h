@@ -76,7 +76,7 @@ void content_path(const struct content *c, char out[CONTENT_PATH_MAX]);
 /* Evicts what nobody uses down to cache_max bytes. */
 void cache_trim_locked(struct mirror *m);
 /* Makes the directories, removes stale copies of this thread. */
-void staging_open(struct mirror *m);
+void staging_open(struct mirror *m, bool leftovers);
 /* Removes files of this thread below queue_dir that are not `kept`. */
 void staging_sweep(struct mirror *m, bool (*kept)(void *arg, uint64_t serial),
     void *arg);

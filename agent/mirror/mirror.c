@@ -47,8 +47,9 @@ mirror_create(struct sandbox *sb, struct store *store,
 	m->root = node_make_locked(m, S_IFDIR | 0700);
 	m->root->known = true;
 	mirror_unlock(m);
-	staging_open(m);
-	queue_recover(m);
+	staging_open(m, !settings->nothing_left);
+	if (!settings->nothing_left)
+		queue_recover(m);
 	return m;
 }
 

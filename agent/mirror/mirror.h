@@ -38,6 +38,9 @@ struct mirror_settings {         /* copied */
 	const char *queue_dir;   /* state: dirty files that are not pushed */
 	bool links_raw;          /* readlink gives the text as it is */
 	bool sandbox_known;      /* the store says that it has a sandbox */
+	/* The store's queue and both directories (which are there) hold nothing
+	 * of this thread: mirror_create() has nothing to wait for. */
+	bool nothing_left;
 	/* a line for the log ([file] …); any worker, no lock held */
 	void (*note)(void *arg, const char *line);
 	void *note_arg;

@@ -299,13 +299,15 @@ staging_sweep(struct mirror *m, bool (*kept)(void *arg, uint64_t serial),
 }
 
 void
-staging_open(struct mirror *m)
+staging_open(struct mirror *m, bool leftovers)
 {
 	struct stat a, b;
 
-	make_dirs(m->staging_dir);
-	make_dirs(m->queue_dir);
-	sweep_dir(m, m->staging_dir, NULL, NULL);
+	if (leftovers) {
+		make_dirs(m->staging_dir);
+		make_dirs(m->queue_dir);
+		sweep_dir(m, m->staging_dir, NULL, NULL);
+	}
 	/* A clean copy that is written to moves over by rename. */
 	if (stat(m->staging_dir, &a) || stat(m->queue_dir, &b) ||
 	    a.st_dev != b.st_dev) {

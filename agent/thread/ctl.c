@@ -66,9 +66,6 @@ run_delete_sandbox(struct thread *t, struct status *st)
 	    sandbox_delete(thread_sandbox(t), t->cancel, st) < 0)
 		return -1;
 	mirror_sandbox_gone(thread_mirror(t));
-	lock_acquire(&t->lock);
-	t->had_sandbox = false;
-	lock_release(&t->lock);
 	return 0;
 }
 

@@ -42,10 +42,9 @@ is_unused(struct thread *t)
 
 	lock_acquire(&t->lock);
 	bool unused = t->turns == 0 && !phase_is_busy(t->phase) &&
-	    !t->had_sandbox && !t->was_started;
+	    !t->sandbox_id[0] && !t->was_started;
 	lock_release(&t->lock);
-	sandbox_view(thread_sandbox(t), &sandbox);
-	mirror_view(thread_mirror(t), &files);
+	(void)workspace_view(t, &sandbox, &files);
 	bool there = sandbox.id[0] && strcmp(sandbox.state, "absent") != 0;
 	return unused && !there && files.queued == 0;
 }
@@ -68,7 +67,7 @@ thread_rename(struct threads *ts, struct thread *t, const char *name,
 	if (store_thread_rename(ts->settings.store, t->number, name, st) < 0)
 		return -1;
 	registry_rename(ts, t, name);
-	thread_reopen_workspace(t);
+	workspace_renew(t);
 	thread_notify(t);
 	return 0;
 }

@@ -11,13 +11,14 @@
 static bool
 is_empty(struct thread *t)
 {
+	struct sandbox_view sandbox;
 	struct mirror_view files;
 
 	lock_acquire(&t->lock);
 	bool empty =
-	    t->turns == 0 && !t->running && !t->first && !t->had_sandbox;
+	    t->turns == 0 && !t->running && !t->first && !t->sandbox_id[0];
 	lock_release(&t->lock);
-	mirror_view(thread_mirror(t), &files);
+	(void)workspace_view(t, &sandbox, &files);
 	return empty && files.queued == 0;
 }
 
@@ -36,7 +37,7 @@ delete_sandbox(void *arg)
 	if (commands)
 		lane_drain(commands);
 	lock_acquire(&t->lock);
-	bool had = t->had_sandbox || t->was_started;
+	bool had = t->sandbox_id[0] || t->was_started;
 	lock_release(&t->lock);
 	if (had &&
 	    sandbox_delete(thread_sandbox(t), t->threads->give_up, &st) < 0 &&

@@ -112,13 +112,10 @@ static int64_t
 look(struct thread *t, int64_t now)
 {
 	struct sandbox_view view;
-	struct mirror_view files = { 0 };
-	struct mirror *m = thread_mirror(t);
+	struct mirror_view files;
 
 	live_tick(t, now);
-	sandbox_view(thread_sandbox(t), &view);
-	if (m)
-		mirror_view(m, &files);
+	(void)workspace_view(t, &view, &files);
 	lock_acquire(&t->lock);
 	struct due due = look_locked(t, now, &view, files.queued > 0);
 	t->check_ms = due.next;

@@ -3,7 +3,8 @@
  *
  *   threads.c     all of a mount: load, stop          registry.c  find, list
  *   directory.c   make, rename      ending.c  end and delete
- *   thread.c      one thread: life, its mirror        phase.c     its phases
+ *   thread.c      one thread: its life                phase.c     its phases
+ *   workspace.c   its sandbox and mirror
  *   settings.c    what holds for a turn (config over options)
  *   prompt.c      prompts: refuse, take               queue.c     whose turn runs
  *   turn.c        the loop of a turn   calls.c  its tool calls   live.c  output
@@ -111,13 +112,14 @@ struct thread {
 	char activity[256];
 	int64_t activity_ms; /* wall clock, 0: nothing runs */
 	int64_t script_position;
-	bool had_sandbox;      /* as the store knows */
+	char sandbox_id[64]; /* as the store knows, "" = it has none */
+	bool sandbox_ours;
 	bool was_started;      /* by this process, once */
 	struct answer *answer; /* of the newest prompt, while it is kept */
 	int64_t answer_size;   /* of the last ended turn; -1 unknown */
 	int64_t answer_used_ms;
 	struct messages_cache messages;
-	/* made with the thread, exchanged by a rename */
+	/* made when first asked for, again after a rename */
 	struct sandbox *sandbox;
 	struct mirror *mirror;
 	struct lane *lane;     /* made when first asked for */
@@ -173,12 +175,7 @@ struct thread *thread_get(struct thread *t);
 /* [disk] With one reference, not registered. missing: it has no transcript. */
 struct thread *thread_create(struct threads *ts, const struct stored_thread *s,
     bool *missing);
-/* [memory] Borrowed while the thread is held. */
-struct sandbox *thread_sandbox(struct thread *t);
-/* [disk] Mirror and sandbox anew, after the name changed. */
-void thread_reopen_workspace(struct thread *t);
-/* [waits] The mount ends, no turn runs: the mirror goes. */
-void thread_close(struct thread *t, int64_t drain_ms);
+
 /* The phase follows from the other fields; notify after the release. */
 void thread_rephase_locked(struct thread *t);
 /* Something changed: wakes those who wait. No lock held. */
@@ -197,6 +194,23 @@ void thread_activity(struct thread *t, const char *what);
 /* What to do about it, in words. Static. */
 const char *trouble_advice(enum status_code code);
 
+/* --- workspace.c ---------------------------------------------------------- */
+/* [memory] Borrowed while the thread is held. */
+struct sandbox *thread_sandbox(struct thread *t);
+/* [memory] What is known without making them. False: they were never made. */
+bool workspace_view(struct thread *t, struct sandbox_view *sandbox,
+    struct mirror_view *files);
+/* [disk] Takes up what the store's queue holds; before the thread is seen. */
+void workspace_recover(struct thread *t);
+/* The name changed: they are made anew when somebody asks. */
+void workspace_renew(struct thread *t);
+/* [waits] The mount ends, no turn runs: the mirror goes. */
+void workspace_close(struct thread *t, int64_t drain_ms);
+/* [waits] */
+void workspace_destroy(struct thread *t);
+/* [disk] Files of a crash that belong to no queue; all threads are loaded. */
+void workspace_sweep(struct threads *ts);
+
 /* --- settings.c ----------------------------------------------------------- */
 struct turn_settings {                          /* owns */
 	char *model;                            /* full spec */
@@ -209,8 +223,8 @@ void turn_settings_load(struct thread *t, struct turn_settings *out);
 void turn_settings_finish(struct turn_settings *s);
 /* The full name of the model that the next turn uses. Gives. */
 char *thread_model_locked(const struct thread *t);
-/* Gives the sandbox what config and options say. */
-void thread_apply_options(struct thread *t);
+/* Gives the sandbox, if it is made, what config and options say. */
+void thread_apply_options_locked(struct thread *t);
 /* Can a turn with this model run? NOT_SUPPORTED, DENIED, INVALID. */
 int thread_model_check(struct thread *t, struct status *st);
 

@@ -103,11 +103,9 @@ turn_settings_finish(struct turn_settings *s)
 }
 
 void
-thread_apply_options(struct thread *t)
+thread_apply_options_locked(struct thread *t)
 {
 	const struct threads_settings *s = &t->threads->settings;
-
-	lock_acquire(&t->lock);
 	const struct thread_config *c = &t->config;
 	struct sandbox_options o = {
 		.ttl_minutes =
@@ -118,8 +116,10 @@ thread_apply_options(struct thread *t)
 		.network_off = c->network_off == 1,
 		.env = (const char *const *)c->env,
 	};
-	sandbox_set_options(t->sandbox, &o);
-	lock_release(&t->lock);
+
+	lock_assert_held(&t->lock);
+	if (t->sandbox)
+		sandbox_set_options(t->sandbox, &o);
 }
 
 /* --- The file ------------------------------------------------------------- */
@@ -204,9 +204,9 @@ thread_config_set(struct thread *t, const char *text, size_t len,
 	t->config = c;
 	free(t->config_text);
 	t->config_text = take(copy);
+	thread_apply_options_locked(t);
 	lock_release(&t->lock);
 	thread_config_finish(&old);
-	thread_apply_options(t);
 	thread_notify(t);
 	return 0;
 }

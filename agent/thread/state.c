@@ -189,19 +189,15 @@ put_sandbox(struct buf *out, const char *provider, const char *name,
 void
 thread_state_text(struct thread *t, struct buf *out)
 {
-	struct sandbox_view sandbox = { 0 };
-	struct mirror_view files = { 0 };
+	struct sandbox_view sandbox;
+	struct mirror_view files;
 
 	lock_acquire(&t->lock);
 	auto_free char *name = xasprintf("thread-%s", t->name);
 	put_thread_locked(out, t);
 	struct checkpoint checkpoint = t->checkpoint;
-	struct sandbox *sb = t->sandbox;
-	struct mirror *m = t->mirror;
 	lock_release(&t->lock);
-	sandbox_view(sb, &sandbox);
-	if (m)
-		mirror_view(m, &files);
+	(void)workspace_view(t, &sandbox, &files);
 	put_sandbox(out, provider_word(t->threads->settings.provider), name,
 	    &sandbox, &files);
 	put_checkpoint(out, &checkpoint);

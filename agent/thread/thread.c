@@ -44,15 +44,7 @@ thread_free(void *arg)
 
 	atomic_store(&t->ended, true); /* no more events */
 	lane_destroy(t->lane);
-	mirror_destroy(t->mirror, 0);
-	sandbox_destroy(t->sandbox);
-	while (t->old) {
-		struct workspace *w = t->old;
-		t->old = w->next;
-		mirror_destroy(w->mirror, 0);
-		sandbox_destroy(w->sandbox);
-		free(w);
-	}
+	workspace_destroy(t);
 	free_turns(t);
 	buf_finish(&t->messages.text);
 	transcript_destroy(t->transcript);
@@ -93,24 +85,6 @@ int64_t
 thread_changed_ms(const struct thread *t)
 {
 	return atomic_load(&t->changed_ms);
-}
-
-struct mirror *
-thread_mirror(struct thread *t)
-{
-	lock_acquire(&t->lock);
-	struct mirror *m = t->mirror;
-	lock_release(&t->lock);
-	return m;
-}
-
-struct sandbox *
-thread_sandbox(struct thread *t)
-{
-	lock_acquire(&t->lock);
-	struct sandbox *sb = t->sandbox;
-	lock_release(&t->lock);
-	return sb;
 }
 
 struct lane *
@@ -189,99 +163,6 @@ thread_activity(struct thread *t, const char *what)
 	thread_notify(t);
 }
 
-/* --- Workspace ------------------------------------------------------------ */
-
-struct sandbox_fact {
-	struct thread *thread;
-	struct sandbox_view view;
-};
-
-/* On the disk lane: what the store keeps of the sandbox. */
-static void
-store_sandbox(void *arg)
-{
-	struct sandbox_fact *f = arg;
-	struct thread *t = f->thread;
-	struct status st = { 0 };
-	bool absent = strcmp(f->view.state, "absent") == 0;
-	const char *id = absent ? "" : f->view.id;
-
-	if (!atomic_load(&t->ended) &&
-	    store_thread_set_sandbox(t->threads->settings.store, t->number, id,
-		f->view.ours, &st) < 0 &&
-	    st.code != STATUS_NOT_FOUND)
-		diag_err("thread %lld: %s", (long long)t->number, st.text);
-	thread_put(t);
-	free(f);
-}
-
-static void
-on_sandbox_event(void *arg, const char *line)
-{
-	struct thread *t = arg;
-
-	if (atomic_load(&t->ended))
-		return;
-	struct sandbox_fact *f = xcalloc(1, sizeof *f);
-	f->thread = thread_get(t);
-	sandbox_view(thread_sandbox(t), &f->view);
-	lock_acquire(&t->lock);
-	t->had_sandbox =
-	    f->view.id[0] != '\0' && strcmp(f->view.state, "absent") != 0;
-	t->was_started = t->was_started || f->view.started;
-	lock_release(&t->lock);
-	lane_submit(t->threads->disk_lane, store_sandbox, f);
-	thread_log(t, "sandbox", line);
-	thread_use(t);
-}
-
-static void
-on_mirror_note(void *arg, const char *line)
-{
-	thread_log(arg, "file", line);
-}
-
-/* [disk] */
-static void
-open_workspace(struct thread *t, const char *sandbox_id, bool ours)
-{
-	struct threads *ts = t->threads;
-	struct sandbox_options none = { 0 };
-	auto_free char *name = xasprintf("thread-%s", t->name);
-	struct mirror_settings ms = { .thread = t->number,
-		.staging_dir = ts->staging_dir,
-		.queue_dir = ts->queue_dir,
-		.links_raw = ts->settings.links_raw,
-		.sandbox_known = *sandbox_id != '\0',
-		.note = on_mirror_note,
-		.note_arg = t };
-	struct sandbox *sb = sandbox_create(ts->settings.provider, name, &none);
-
-	sandbox_on_event(sb, on_sandbox_event, t);
-	if (*sandbox_id)
-		sandbox_hint(sb, sandbox_id, ours);
-	struct mirror *m = mirror_create(sb, ts->settings.store, &ms);
-	lock_acquire(&t->lock);
-	t->sandbox = sb;
-	t->mirror = m;
-	lock_release(&t->lock);
-	thread_apply_options(t);
-}
-
-void
-thread_reopen_workspace(struct thread *t)
-{
-	struct workspace *w = xcalloc(1, sizeof *w);
-
-	lock_acquire(&t->lock);
-	w->next = t->old;
-	w->sandbox = t->sandbox;
-	w->mirror = t->mirror;
-	t->old = w;
-	lock_release(&t->lock);
-	open_workspace(t, "", false);
-}
-
 /* --- Making --------------------------------------------------------------- */
 
 struct thread *
@@ -314,7 +195,8 @@ thread_create(struct threads *ts, const struct stored_thread *s, bool *missing)
 		diag_warn("thread %lld: config: %s", (long long)t->number,
 		    st.text);
 	t->script_position = s->script_position;
-	t->had_sandbox = s->sandbox_id[0] != '\0';
+	snprintf(t->sandbox_id, sizeof t->sandbox_id, "%s", s->sandbox_id);
+	t->sandbox_ours = s->sandbox_ours;
 	t->answer_size = s->turns ? -1 : 0;
 	t->turn_usage = t->usage =
 	    (struct usage){ .input_tokens = -1, .output_tokens = -1 };
@@ -324,15 +206,5 @@ thread_create(struct threads *ts, const struct stored_thread *s, bool *missing)
 	lock_acquire(&ts->lock);
 	ts->alive++;
 	lock_release(&ts->lock);
-	open_workspace(t, s->sandbox_id, s->sandbox_ours);
 	return t;
-}
-
-void
-thread_close(struct thread *t, int64_t drain_ms)
-{
-	lock_acquire(&t->lock);
-	struct mirror *m = take(t->mirror);
-	lock_release(&t->lock);
-	mirror_destroy(m, drain_ms);
 }

@@ -39,11 +39,33 @@ copy_stored(void *arg, const struct stored_thread *s)
 }
 
 static void
+count_row(void *arg, const struct queued_push *row)
+{
+	(void)row;
+	++*(unsigned *)arg;
+}
+
+/* Changes of files that are not in the sandbox yet. */
+static unsigned
+queued_rows(struct thread *t)
+{
+	struct status st;
+	unsigned rows = 0;
+
+	if (store_queue_load(t->threads->settings.store, t->number, count_row,
+		&rows, &st) < 0)
+		diag_err("thread %lld: %s", (long long)t->number, st.text);
+	return rows;
+}
+
+static void
 load_one(struct threads *ts, const struct stored_thread *s)
 {
 	bool log_missing;
 	struct thread *t = thread_create(ts, s, &log_missing);
 
+	if (queued_rows(t) > 0)
+		workspace_recover(t);
 	thread_recall(t, log_missing);
 	registry_add(ts, t);
 }
@@ -148,6 +170,9 @@ threads_create(const struct threads_settings *settings, struct threads **out,
 	ts->queue_dir = xasprintf("%s/queue", settings->state_dir);
 	ts->staging_dir = xasprintf("%s/staging", settings->cache_dir);
 	make_dir(ts->log_dir);
+	make_dir(ts->queue_dir);
+	make_dir(settings->cache_dir);
+	make_dir(ts->staging_dir);
 	ts->cancel = cancel_create(NULL);
 	ts->give_up = cancel_create(NULL);
 	lock_init(&ts->lock, RANK_THREADS);
@@ -160,7 +185,12 @@ threads_create(const struct threads_settings *settings, struct threads **out,
 	idle_start(ts);
 	/* What was there before is no news. */
 	(void)store_foreign_changes(settings->store);
-	if (load(ts, true, st) < 0 || start_queued(ts, st) < 0) {
+	if (load(ts, true, st) < 0) {
+		threads_destroy(ts, NULL);
+		return -1;
+	}
+	workspace_sweep(ts);
+	if (start_queued(ts, st) < 0) {
 		threads_destroy(ts, NULL);
 		return -1;
 	}
@@ -192,25 +222,13 @@ say_line(const struct closing *c, const char *line)
 	}
 }
 
-static void
-count_row(void *arg, const struct queued_push *row)
-{
-	(void)row;
-	++*(unsigned *)arg;
-}
-
 /* What will be missing, and until when it can be had. */
 static void
 say_what_is_left(const struct closing *c, const struct sandbox_view *sandbox)
 {
-	struct thread *t = c->thread;
-	struct status st;
+	unsigned left = queued_rows(c->thread);
 	char line[320];
-	unsigned left = 0;
 
-	if (store_queue_load(t->threads->settings.store, t->number, count_row,
-		&left, &st) < 0)
-		diag_err("thread %lld: %s", (long long)t->number, st.text);
 	if (left > 0) {
 		snprintf(line, sizeof line,
 		    "%u change%s not in the sandbox yet: kept here and sent "
@@ -249,21 +267,24 @@ close_thread(void *arg)
 	struct closing *c = arg;
 	struct thread *t = c->thread;
 	struct sandbox_view view;
+	struct mirror_view files;
 	struct status st = { 0 };
 
 	lock_acquire(&t->lock);
 	struct lane *commands = t->lane;
-	bool used = t->was_started;
 	lock_release(&t->lock);
 	if (commands)
 		lane_drain(commands);
-	thread_close(t, DRAIN_MS);
-	sandbox_view(thread_sandbox(t), &view);
+	workspace_close(t, DRAIN_MS);
+	lock_acquire(&t->lock);
+	bool used = t->was_started;
+	lock_release(&t->lock);
+	(void)workspace_view(t, &view, &files);
 	if ((used || view.started) && leave_sandbox(t, &view, &st) < 0) {
 		thread_log(t, "sandbox", st.text);
 		diag_warn("thread %lld: %s", (long long)t->number, st.text);
 	}
-	sandbox_view(thread_sandbox(t), &view);
+	(void)workspace_view(t, &view, &files);
 	if (used || view.started)
 		say_what_is_left(c, &view);
 	thread_put(t);

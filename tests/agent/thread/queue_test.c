@@ -9,7 +9,7 @@ count(struct fixture *f, struct thread *t, const char *what)
 	auto_buf text = BUF_INIT(1 << 20);
 	int n = 0;
 
-	messages_are(f, t, &text);
+	SUCCEEDS(f, thread_messages_text(t, &text, &f->st));
 	for (const char *p = text.bytes; (p = strstr(p, what)); p++)
 		n++;
 	return n;
