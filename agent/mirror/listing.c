@@ -142,6 +142,18 @@ same_node(const struct node *n, const struct remote_entry *e)
 	return n->opens == 0 && !n->names->next_name;
 }
 
+/* Two nodes for one inode (a name met before the link was known) become one. */
+static bool
+splits_inode(struct mirror *m, const struct node *n,
+    const struct remote_entry *e)
+{
+	if (node_is_dir(n) || e->nlink < 2 || n->opens > 0)
+		return false;
+	const struct node *other = node_by_link_locked(m, e->version.ino);
+	return other && other != n &&
+	    (other->mode & S_IFMT) == (e->mode & S_IFMT);
+}
+
 static struct node *
 make_node(struct take *t, const struct remote_entry *e)
 {
@@ -172,7 +184,8 @@ take_entry(struct take *t, const char *name, const struct remote_entry *e)
 			t->parent->dir->take_stale = true;
 		return;
 	}
-	if (s && s->node && !same_node(s->node, e) &&
+	if (s && s->node &&
+	    (!same_node(s->node, e) || splits_inode(m, s->node, e)) &&
 	    !slot_drop_tree_locked(m, s, t->seq)) {
 		s->epoch = t->epoch;
 		return;

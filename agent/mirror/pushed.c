@@ -71,6 +71,7 @@ rebase_locked(struct mirror *m, const struct qop *done)
 			continue;
 		op->have_base = n->known;
 		op->base = n->remote;
+		op->nlink = n->nlink;
 		commit_rewrite_locked(m, op);
 	}
 }
@@ -87,9 +88,15 @@ put_done_locked(struct mirror *m, struct qop *op, struct push_op *p)
 	/* Written meanwhile: n->changed, or a newer PUT is queued. */
 	if (c->writes != op->sent_writes || n->changed)
 		return;
+	n->error.code = STATUS_OK;
+	/* Changed there before the batch had ended. */
+	if (n->remote.size != op->sent_size ||
+	    n->remote.mtime.tv_sec != op->mtime.tv_sec) {
+		node_outdated_locked(m, n);
+		return;
+	}
 	c->version = n->remote;
 	c->have_version = true;
-	n->error.code = STATUS_OK;
 }
 
 static void

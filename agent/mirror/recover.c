@@ -121,6 +121,16 @@ node_in(struct mirror *m, struct slot *s, mode_t mode)
 	return n;
 }
 
+/* A link made since is not counted in the row: it is found by its inode all the
+ * same. */
+static void
+set_base(struct mirror *m, struct node *n, const struct qop *op)
+{
+	node_set_remote_locked(m, n, &op->base, MAX(op->nlink, (nlink_t)2));
+	n->nlink = op->nlink;
+	n->ino = ino_shown(op->base.ino);
+}
+
 /* The file may have other names: they are met as links of the same inode. */
 static struct node *
 file_in(struct mirror *m, const struct qop *op)
@@ -128,7 +138,7 @@ file_in(struct mirror *m, const struct qop *op)
 	struct slot *s = op->slot;
 	struct node *n = NULL;
 
-	if (!s->node && op->have_base && op->nlink > 1)
+	if (!s->node && op->have_base)
 		n = node_by_link_locked(m, op->base.ino);
 	if (n)
 		slot_attach_locked(m, s, n);
@@ -146,8 +156,7 @@ recover_put(struct mirror *m, struct qop *op, struct content *c)
 	op->node = n;
 	op->content = c;
 	if (op->have_base && !n->known) {
-		node_set_remote_locked(m, n, &op->base, op->nlink);
-		n->ino = ino_shown(op->base.ino);
+		set_base(m, n, op);
 	}
 	content_path(c, path);
 	if (stat(path, &sb) == 0) {
@@ -171,12 +180,11 @@ described(struct mirror *m, const struct qop *op)
 
 	if (s->node || !op->have_base || S_ISLNK(op->mode))
 		return s->node;
-	if (!S_ISDIR(op->mode) && op->nlink > 1)
+	if (!S_ISDIR(op->mode))
 		n = node_by_link_locked(m, op->base.ino);
 	if (!n) {
 		n = node_make_locked(m, op->mode);
-		node_set_remote_locked(m, n, &op->base, op->nlink);
-		n->ino = ino_shown(op->base.ino);
+		set_base(m, n, op);
 		node_show_locked(n);
 	}
 	slot_attach_locked(m, s, n);

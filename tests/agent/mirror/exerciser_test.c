@@ -596,6 +596,14 @@ test_failures(void **state)
 }
 
 static void
+test_failures_and_restarts(void **state)
+{
+	(void)state;
+	run(from_env("MIRROR_SEED", 1) + 400, from_env("MIRROR_OPS", 3000) / 10,
+	    true, true);
+}
+
+static void
 test_side_by_side(void **state)
 {
 	struct world w;
@@ -632,6 +640,7 @@ main(void)
 		cmocka_unit_test(test_alone),
 		cmocka_unit_test(test_restarts),
 		cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_failures_and_restarts),
 		cmocka_unit_test(test_side_by_side),
 	};
 
