@@ -342,7 +342,7 @@ def test_full_disk_at_start(fresh):
     try:
         run(f"cat /dev/zero > '{state}/filler' 2>/dev/null")
         p = start(fresh, *SHELL, "-o", f"state_dir={state}/s")
-        refused(p, fresh, "space")
+        refused(p, fresh, "full")
     finally:
         subprocess.run(["umount", "-l", state])
 
