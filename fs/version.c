@@ -5,7 +5,9 @@
 
 #include <cjson/cJSON.h>
 #include <curl/curl.h>
+#include <msgpack/version.h>
 #include <sqlite3.h>
+#include <zlib.h>
 
 #include "fs/session.h"
 
@@ -18,5 +20,7 @@ version_text(struct buf *out)
 	buf_printf(out, "%s\n", curl_version());
 	buf_printf(out, "SQLite %s\n", sqlite3_libversion());
 	buf_printf(out, "cJSON %s\n", cJSON_Version());
+	buf_printf(out, "msgpack-c %s\n", msgpack_version());
+	buf_printf(out, "zlib %s\n", zlibVersion());
 	buf_printf(out, "glibc %s\n", gnu_get_libc_version());
 }
