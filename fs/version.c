@@ -2,12 +2,12 @@
 #include "fs/version.h"
 
 #include <gnu/libc-version.h>
+#include <msgpack.h>
+#include <zlib.h>
 
 #include <cjson/cJSON.h>
 #include <curl/curl.h>
-#include <msgpack/version.h>
 #include <sqlite3.h>
-#include <zlib.h>
 
 #include "fs/session.h"
 
