@@ -27,7 +27,8 @@ thread_make(struct threads *ts, const char *name, int64_t *number,
 	lock_acquire(&t->lock);
 	t->messages.size = 0;
 	lock_release(&t->lock);
-	registry_add(ts, t);
+	if (!registry_add(ts, t))
+		thread_put(t);
 	*number = s.number;
 	thread_notify(t);
 	return 0;

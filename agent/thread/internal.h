@@ -8,6 +8,7 @@
  *   settings.c    what holds for a turn (config over options)
  *   prompt.c      prompts: refuse, take               queue.c     whose turn runs
  *   turn.c        the loop of a turn   calls.c  its tool calls   live.c  output
+ *   branch.c      who else went on with the conversation
  *   recover.c     what a crash left    rebuild.c  a lost transcript
  *   answer.c      `reply`   messages.c   state.c   ctl.c   checkpoints.c
  *   idle.c        what happens when nobody uses a thread
@@ -160,8 +161,8 @@ struct threads {
 };
 
 /* --- threads.c, registry.c ------------------------------------------------ */
-/* Takes the reference. */
-void registry_add(struct threads *ts, struct thread *t);
+/* Takes the reference. False, and does not: it is there already. */
+bool registry_add(struct threads *ts, struct thread *t);
 /* False: it was not there. The registry's reference goes to the caller. */
 bool registry_remove(struct threads *ts, struct thread *t);
 void registry_rename(struct threads *ts, struct thread *t, const char *name);
@@ -238,6 +239,11 @@ void queue_run(struct thread *t);
 void queue_cancel(struct thread *t);
 
 /* --- turn.c --------------------------------------------------------------- */
+struct branch {
+	uint64_t foreign;
+	char since[40]; /* the checkpoint at the turn's start */
+};
+
 struct run { /* one worker's */
 	struct thread *thread;
 	struct turn *turn;
@@ -247,6 +253,7 @@ struct run { /* one worker's */
 	struct message *messages; /* the conversation so far */
 	size_t count, cap;
 	struct mask_stream mask;
+	struct branch branch;
 	bool shown; /* text of this reply */
 	struct tally tally;
 	int64_t began_ms; /* clock_mono_ms() */
@@ -260,6 +267,11 @@ void run_add(struct run *r, struct message *m);
 /* A new message of this turn. */
 void run_message(const struct run *r, struct message *m,
     enum message_type type);
+
+/* --- branch.c ------------------------------------------------------------- */
+/* [disk] Around a turn: did another program go on from the same place? */
+void branch_begin(struct thread *t, struct branch *b);
+void branch_end(struct thread *t, const struct branch *b);
 
 /* --- calls.c -------------------------------------------------------------- */
 /* [waits] Runs the calls of the newest message and stores their results. -1:

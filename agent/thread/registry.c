@@ -71,18 +71,23 @@ position_locked(const struct threads *ts, int64_t number)
 	return low;
 }
 
-void
+bool
 registry_add(struct threads *ts, struct thread *t)
 {
 	lock_acquire(&ts->lock);
-	grow_locked(ts);
 	size_t at = position_locked(ts, t->number);
+	if (at < ts->count && ts->list[at]->number == t->number) {
+		lock_release(&ts->lock);
+		return false;
+	}
+	grow_locked(ts);
 	memmove(ts->list + at + 1, ts->list + at,
 	    (ts->count - at) * sizeof(void *));
 	ts->list[at] = t;
 	ts->count++;
 	link_locked(ts, t);
 	lock_release(&ts->lock);
+	return true;
 }
 
 bool

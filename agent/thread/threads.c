@@ -67,7 +67,9 @@ load_one(struct threads *ts, const struct stored_thread *s)
 	if (queued_rows(t) > 0)
 		workspace_recover(t);
 	thread_recall(t, log_missing);
-	registry_add(ts, t);
+	/* Two workers may have noticed the same new thread. */
+	if (!registry_add(ts, t))
+		thread_put(t);
 }
 
 static int

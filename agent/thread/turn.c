@@ -156,6 +156,7 @@ begin(struct run *r, struct status *st)
 	threads_look(t->threads);
 	if (thread_answer_unknown(t, st) < 0 || start_turn(r, st) < 0)
 		return -1;
+	branch_begin(t, &r->branch);
 	fault_point("turn.start");
 	if (open_model(r, st) < 0)
 		return -1;
@@ -395,6 +396,7 @@ end(struct run *r, int rc, const struct status *why, struct trouble *trouble)
 		snprintf(trouble->text, sizeof trouble->text, "%s", text);
 	}
 	thread_learn_checkpoint(t);
+	branch_end(t, &r->branch);
 	log_end(r, outcome, failed ? text : NULL);
 	return outcome;
 }
