@@ -54,6 +54,14 @@ def open_and_write(t, text=b"one too many"):
         os.close(fd)
 
 
+def cancel_all(t):
+    while t.state()["phase"] in ("running", "queued"):
+        turn = t.state()["turn"]
+        t.ctl("cancel")
+        wait_for(lambda: t.state()["turn"] != turn
+                 or t.state()["phase"] == "cancelled", 5)
+
+
 def test_a_full_queue_is_refused(mnt):
     model = mnt.script("long.jsonl", {"content": "ok", "delay_ms": 20000})
     t = mnt.thread("full", f"model = {model}\n")
@@ -69,12 +77,7 @@ def test_a_full_queue_is_refused(mnt):
     assert p.returncode == 1 and "busy" in p.stderr.lower()
     # Open for reading is no writing.
     assert t.text("prompt") == "waits 15\n"
-    for _ in range(17):
-        if t.state()["phase"] not in ("running", "queued"):
-            break
-        t.ctl("cancel")
-        time.sleep(0.05)
-    t.idle()
+    cancel_all(t)
     assert "one too many" not in t.text("messages")
 
 
@@ -92,10 +95,7 @@ def test_a_slot_is_free_again_if_nothing_was_committed(mnt):
     os.close(fd)
     t.prompt("fits after all")
     assert t.state()["queue"] == 16
-    for _ in range(17):
-        t.ctl("cancel")
-        time.sleep(0.05)
-    t.idle()
+    cancel_all(t)
 
 
 def test_too_long(parrot):
