@@ -1,19 +1,21 @@
 /*
  * What the files of a thread share.
  *
- *   threads.c     all of a mount: load, stop          registry.c  find, list
- *   directory.c   make, rename      ending.c  end and delete
- *   thread.c      one thread: its life                phase.c     its phases
- *   workspace.c   its sandbox and mirror
- *   settings.c    what holds for a turn (config over options)
- *   prompt.c      prompts: refuse, take               queue.c     whose turn runs
- *   turn.c        the loop of a turn   calls.c  its tool calls   live.c  output
+ *   threads.c     all of a mount: load, stop
+ *   registry.c    find, list          directory.c   make, rename
+ *   ending.c      end and delete      thread.c      one thread: its life
+ *   phase.c       its phases          workspace.c   its sandbox and mirror
+ *   settings.c    what holds for a turn: config over options
+ *   prompt.c      prompts: refuse, take
+ *   queue.c       whose turn runs     turn.c        the loop of a turn
+ *   ask.c         a request to the model
+ *   calls.c       tool calls          live.c        what a running one prints
  *   branch.c      who else went on with the conversation
- *   recover.c     what a crash left    rebuild.c  a lost transcript
- *   answer.c      `reply`   messages.c   state.c   ctl.c   checkpoints.c
- *   idle.c        what happens when nobody uses a thread
- *   log.c transcript.c entry.c secrets.c    the log: lines, file, text, what
- *   it hides
+ *   recover.c     what a crash left   rebuild.c     a lost transcript
+ *   answer.c      `reply`             messages.c state.c ctl.c checkpoints.c
+ *   idle.c        the clock: what happens when nobody uses a thread
+ *   log.c transcript.c entry.c secrets.c
+ *                 the log: lines, file, text, what it hides
  */
 #ifndef AGENT_THREAD_INTERNAL_H
 #define AGENT_THREAD_INTERNAL_H
@@ -272,6 +274,10 @@ void run_message(const struct run *r, struct message *m,
 /* [disk] Around a turn: did another program go on from the same place? */
 void branch_begin(struct thread *t, struct branch *b);
 void branch_end(struct thread *t, const struct branch *b);
+
+/* --- ask.c ---------------------------------------------------------------- */
+/* [waits] Asks the model once and stores what it said, also when it was cut. */
+int run_ask(struct run *r, struct status *st);
 
 /* --- calls.c -------------------------------------------------------------- */
 /* [waits] Runs the calls of the newest message and stores their results. -1:
