@@ -83,7 +83,7 @@ put_done_locked(struct mirror *m, struct qop *op, struct push_op *p)
 	struct content *c = op->content;
 
 	know_locked(m, n, op, p);
-	if (n->content != c)
+	if (!c || n->content != c)
 		return;
 	/* Written meanwhile: n->changed, or a newer PUT is queued. */
 	if (c->writes != op->sent_writes || n->changed)

@@ -36,7 +36,7 @@ struct slot_piece {
 };
 
 void slots_finish(struct slots *s);
-void slots_add(struct slots *s, const struct slot_piece *piece);
+void slots_add(struct slots *s, const struct slot_piece *given);
 /* A new slot, whatever there is; NULL when there are too many. */
 struct slot *slots_open(struct slots *s);
 /* Drops all but the first `count`. */

@@ -93,7 +93,8 @@ read_json(struct finder *f, struct span inside)
 static const char *
 find(struct span s, const char *word)
 {
-	return memmem(s.p, (size_t)(s.end - s.p), word, strlen(word));
+	return s.p ? memmem(s.p, (size_t)(s.end - s.p), word, strlen(word))
+		   : NULL;
 }
 
 /* The schema type of a parameter; "string" when nothing is known. */
