@@ -236,48 +236,53 @@ on_opendir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 	DISPATCH(req, id, opendir, ENOTDIR);
 }
 
+/* A share is held over each: the answer lets another worker run RELEASE while
+ * this one is still in here. */
 static void
 on_read(fuse_req_t req, fuse_ino_t id, size_t size, off_t off,
     struct fuse_file_info *fi)
 {
-	struct handle *h = handle_of(fi);
+	struct handle *h = handle_get(handle_of(fi));
 
 	(void)id;
 	if (h->ops->read)
 		h->ops->read(req, h, size, off, fi->flags);
 	else
 		fuse_reply_err(req, EINVAL);
+	handle_put(h);
 }
 
 static void
 on_write(fuse_req_t req, fuse_ino_t id, const char *bytes, size_t size,
     off_t off, struct fuse_file_info *fi)
 {
-	struct handle *h = handle_of(fi);
+	struct handle *h = handle_get(handle_of(fi));
 
 	(void)id;
 	if (h->ops->write)
 		h->ops->write(req, h, bytes, size, off, fi);
 	else
 		fuse_reply_err(req, EBADF);
+	handle_put(h);
 }
 
 static void
 on_flush(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 {
-	struct handle *h = handle_of(fi);
+	struct handle *h = handle_get(handle_of(fi));
 
 	(void)id;
 	if (h->ops->flush)
 		h->ops->flush(req, h, fi->lock_owner);
 	else
 		fuse_reply_err(req, 0);
+	handle_put(h);
 }
 
 static void
 on_fsync(fuse_req_t req, fuse_ino_t id, int datasync, struct fuse_file_info *fi)
 {
-	struct handle *h = handle_of(fi);
+	struct handle *h = handle_get(handle_of(fi));
 
 	(void)id;
 	(void)datasync;
@@ -285,6 +290,7 @@ on_fsync(fuse_req_t req, fuse_ino_t id, int datasync, struct fuse_file_info *fi)
 		h->ops->fsync(req, h);
 	else
 		fuse_reply_err(req, 0);
+	handle_put(h);
 }
 
 /* Of files and of directories. */
@@ -300,12 +306,13 @@ static void
 list_directory(fuse_req_t req, size_t size, off_t off,
     struct fuse_file_info *fi, bool plus)
 {
-	struct handle *h = handle_of(fi);
+	struct handle *h = handle_get(handle_of(fi));
 
 	if (h->ops->readdir)
 		h->ops->readdir(req, h, size, off, plus);
 	else
 		fuse_reply_err(req, ENOTDIR);
+	handle_put(h);
 }
 
 static void
