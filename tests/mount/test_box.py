@@ -677,25 +677,25 @@ def test_nothing_outlives_a_killed_server(own):
 
 
 def test_time(own):
-    box = own("--minute-ms", 300)
+    box = own("--minute-ms", 1200)
     idle = box.create("idle", autoStopInterval=2, autoArchiveInterval=0)
     busy = box.create("busy", autoStopInterval=2, autoArchiveInterval=0)
     polled = box.create("polled", autoStopInterval=2, autoArchiveInterval=0)
     box.create("mortal", ttlMinutes=3, autoStopInterval=0)
     box.create("ephemeral", autoStopInterval=1, autoDeleteInterval=0)
     archived = box.create("archived", autoStopInterval=1, autoArchiveInterval=1)
-    end = time.monotonic() + 1.6
-    long_command = threading.Thread(target=lambda: busy.out("sleep 1.8"))
+    end = time.monotonic() + 6.4
+    long_command = threading.Thread(target=lambda: busy.out("sleep 7.2"))
     long_command.start()
     while time.monotonic() < end:
         polled("GET", "/version", headers={"X-Daytona-Skip-Last-Activity-Update": "true"})
         time.sleep(0.05)
     assert box.state("busy") == "started"
-    assert saf.wait_for(lambda: (box.state("idle"), box.state("polled")) == ("stopped", "stopped"), 5)
-    assert saf.wait_for(lambda: (box.state("mortal"), box.state("ephemeral")) == (404, 404), 5)
-    assert saf.wait_for(lambda: box.state("archived") == "archived", 5)
+    assert saf.wait_for(lambda: (box.state("idle"), box.state("polled")) == ("stopped", "stopped"), 20)
+    assert saf.wait_for(lambda: (box.state("mortal"), box.state("ephemeral")) == (404, 404), 20)
+    assert saf.wait_for(lambda: box.state("archived") == "archived", 20)
     long_command.join()
-    assert saf.wait_for(lambda: box.state("busy") == "stopped", 5)
+    assert saf.wait_for(lambda: box.state("busy") == "stopped", 20)
     assert archived.action("start").json["state"] == "started" and idle.action("start").status == 200
 
 
