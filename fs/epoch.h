@@ -2,9 +2,8 @@
  * What a tool call did must be visible at once, while the kernel keeps names
  * and attributes of a workspace for a second. From FUSE 7.44 on one message
  * without locks or pages, INC_EPOCH, makes it look up every name again at its
- * next use; kernels before that get time-outs of 0 instead. (The invalidations
- * that older kernels have may hang on locked pages: style of the design, none
- * is ever sent.)
+ * next use; kernels before that get time-outs of 0 instead. The
+ * invalidations that older kernels have may hang on locked pages: none is sent.
  */
 #ifndef FS_EPOCH_H
 #define FS_EPOCH_H
