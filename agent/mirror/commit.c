@@ -187,7 +187,6 @@ take_result_locked(struct mirror *m, struct group *g, int err,
 	if (!err && m->removed_count > 0)
 		m->commit_again = true;
 	m->commit_done = g->ticket;
-	cond_broadcast(&m->commit_cond);
 	waiters_step_locked(m, &m->commit_waiters);
 }
 

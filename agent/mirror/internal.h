@@ -157,8 +157,6 @@ struct qop {
 	bool finished;   /* off the queue, freed when the commit ends */
 	bool creates;    /* PUT of a file that the sandbox never had */
 	bool unsure;     /* of an earlier run: it may have arrived */
-	char batch[20];  /* name of the batch that it went with, or "" */
-	size_t batch_at, batch_of;
 	uint64_t at_path, at_path2; /* inodes found there, if unsure */
 	bool arrived;               /* it had */
 	bool blocked;               /* behind a failed one */
@@ -270,7 +268,6 @@ struct mirror {
 	struct status commit_error;          /* of the newest commit */
 	uint64_t commit_error_ticket;
 	struct waiters commit_waiters;
-	struct cond commit_cond; /* commit_done moved */
 	/* deadlines of calls */
 	bool timer_running;
 	int64_t timer_at; /* it sleeps until then */
@@ -522,7 +519,6 @@ void commit_remove_row_locked(struct mirror *m, int64_t row);
 
 /* --- push.c, pushed.c */
 struct batch {
-	char name[20]; /* the sandbox knows it by; kept in the rows */
 	int64_t began;
 	bool looked; /* batch_look() was done */
 	struct qop **ops;
@@ -541,11 +537,6 @@ void batch_note(struct batch *b, const char *path, const char *what,
 void batch_free(struct batch *b); /* accepts NULL */
 void op_pushed_locked(struct mirror *m, struct batch *b, struct qop *op,
     struct push_op *p);
-/* Fills in what is sent and counts it as sent. */
-void batch_prepare_locked(struct mirror *m, struct batch *b, struct qop *op);
-/* The batch of an earlier run whose outcome is unknown goes again as it was,
- * if it is whole. */
-void batch_resume_locked(struct mirror *m);
 /* No lock held: learns versions that are not known exactly. */
 void batch_look(struct mirror *m, struct batch *b);
 /* Operations that have arrived already leave the batch. */

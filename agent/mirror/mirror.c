@@ -25,7 +25,6 @@ mirror_create(struct sandbox *sb, struct store *store,
 	lock_init(&m->lock, RANK_MIRROR);
 	cond_init(&m->push_cond);
 	cond_init(&m->timer_cond);
-	cond_init(&m->commit_cond);
 	m->read_lane = lane_create("fetch", 4);
 	m->push_lane = lane_create("push", 1);
 	m->commit_lane = lane_create("commit", 1);
@@ -98,7 +97,6 @@ mirror_destroy(struct mirror *m, int64_t drain_ms)
 		drain(m, drain_ms);
 	mirror_lock(m);
 	m->stopping = true;
-	cond_broadcast(&m->commit_cond);
 	calls_cancel_all_locked(m);
 	cond_broadcast(&m->push_cond);
 	mirror_unlock(m);
@@ -113,7 +111,6 @@ mirror_destroy(struct mirror *m, int64_t drain_ms)
 	cancel_put(m->push_cancel);
 	cond_finish(&m->push_cond);
 	cond_finish(&m->timer_cond);
-	cond_finish(&m->commit_cond);
 	lock_finish(&m->lock);
 	free(m->removed);
 	free(m->staging_dir);

@@ -10,7 +10,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/random.h>
 
 #include "agent/base/diag.h"
 #include "agent/mirror/internal.h"
@@ -105,13 +104,11 @@ mark_touched(struct qop *op, uint64_t batch)
 		op->slot2->batch = batch;
 }
 
-void
-batch_prepare_locked(struct mirror *m, struct batch *b, struct qop *op)
+static void
+prepare_locked(struct mirror *m, struct qop *op, struct push_op *p)
 {
 	const struct node *n = op->node;
-	struct push_op *p = &b->push[b->count];
 
-	b->ops[b->count++] = op;
 	*p = (struct push_op){ .kind = op->kind,
 		.path = op->path,
 		.path2 = op->path2,
@@ -319,7 +316,8 @@ gather_locked(struct mirror *m)
 		    bytes + op->content->size > BATCH_BYTES)
 			break;
 		bytes += op->content ? op->content->size : 0;
-		batch_prepare_locked(m, b, op);
+		b->ops[b->count] = op;
+		prepare_locked(m, op, &b->push[b->count++]);
 	}
 	b->sync = m->push_sync;
 	m->push_sync = false;
@@ -334,44 +332,6 @@ batch_dropped_locked(struct mirror *m, struct batch *b)
 	for (size_t i = 0; i < b->count; i++)
 		b->ops[i]->state = OP_QUEUED;
 	queue_clear_locked(m);
-}
-
-/* What goes out is written down first, under the name by which the sandbox
- * knows it: after a crash it goes on where it stopped. */
-static void
-name_batch(struct mirror *m, struct batch *b)
-{
-	uint64_t random = 0;
-
-	if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
-		abort();
-	snprintf(b->name, sizeof b->name, "%016llx",
-	    (unsigned long long)random);
-	mirror_lock(m);
-	for (size_t i = 0; i < b->count; i++) {
-		struct qop *op = b->ops[i];
-		memcpy(op->batch, b->name, sizeof op->batch);
-		op->batch_at = i;
-		op->batch_of = b->count;
-		op->rewrite = op->row != 0 || op->committing;
-	}
-	uint64_t ticket = commit_kick_locked(m);
-	while (m->commit_done < ticket && !m->stopping && !m->discarded)
-		cond_wait(&m->commit_cond, &m->lock, 0);
-	mirror_unlock(m);
-}
-
-/* What stays in the queue goes with another batch. */
-static void
-leave_batch_locked(struct mirror *m, struct batch *b)
-{
-	for (struct qop *op = m->queue; op; op = op->next) {
-		if (!op->batch[0] || op->state == OP_SENT ||
-		    strcmp(op->batch, b->name) != 0)
-			continue;
-		op->batch[0] = '\0';
-		commit_rewrite_locked(m, op);
-	}
 }
 
 /* Gathers a batch, or takes the one whose outcome is unknown, and sends it. */
@@ -392,10 +352,8 @@ push_batch(struct mirror *m)
 		b->looked = true;
 	}
 	if (send && b->count > 0) {
-		if (!b->name[0])
-			name_batch(m, b);
-		err = sandbox_push_named(m->sandbox, SANDBOX_CREATE, b->name,
-		    b->push, b->count, b->sync, m->push_cancel, &st);
+		err = sandbox_push(m->sandbox, SANDBOX_CREATE, b->push,
+		    b->count, b->sync, m->push_cancel, &st);
 	}
 	mirror_lock(m);
 	m->pushed_at = clock_mono_ms();
@@ -407,7 +365,6 @@ push_batch(struct mirror *m)
 			batch_dropped_locked(m, b);
 		else
 			take_results_locked(m, b);
-		leave_batch_locked(m, b);
 		m->batch_out = NULL;
 		if (m->removed_count > 0 && !m->discarded)
 			commit_kick_locked(m);

@@ -48,7 +48,7 @@ know_locked(struct mirror *m, struct node *n, const struct qop *op,
 		bool same = same_content(n, op, &after->version);
 		node_set_remote_locked(m, n, &after->version,
 		    n->pending > 1 ? n->nlink : after->nlink);
-		if (!same && !n->changed)
+		if (!same && clean && !n->changed)
 			node_outdated_locked(m, n);
 		clean = clean && same;
 	}
@@ -146,17 +146,14 @@ clash_locked(struct mirror *m, struct batch *b, struct qop *op,
 	to->done_seq = ++m->seq;
 }
 
-/* A name of them went: the ctime of what has other names moved. */
 static void
-others_loose(struct mirror *m, const struct qop *op)
+others_loose(const struct qop *op)
 {
-	struct node *n = op->kind == PUSH_UNLINK ? op->node : op->other;
-
-	/* Of an earlier run: it may be known by another name. */
-	if (op->kind == PUSH_UNLINK && !n && op->have_base)
-		n = node_by_link_locked(m, op->base.ino);
-	if (n && n->known)
-		n->loose = true;
+	if (op->other && op->other->known)
+		op->other->loose = true;
+	/* Another name of it went: its ctime moved. */
+	if (op->kind == PUSH_UNLINK && op->node && op->node->known)
+		op->node->loose = true;
 }
 
 void
@@ -177,7 +174,7 @@ op_pushed_locked(struct mirror *m, struct batch *b, struct qop *op,
 		if (op->kind == PUSH_MKDIR)
 			dir_made_locked(n, b);
 	}
-	others_loose(m, op);
+	others_loose(op);
 	if (n)
 		rebase_locked(m, op);
 	op->slot->dir->dir->own_change = true;

@@ -34,11 +34,6 @@ op_detail(struct buf *out, const struct qop *op)
 	cJSON_AddNumberToObject(obj, "mode", (double)op->mode);
 	cJSON_AddNumberToObject(obj, "nlink", (double)op->nlink);
 	cJSON_AddBoolToObject(obj, "creates", op->creates);
-	if (op->batch[0]) {
-		cJSON_AddStringToObject(obj, "batch", op->batch);
-		cJSON_AddNumberToObject(obj, "at", (double)op->batch_at);
-		cJSON_AddNumberToObject(obj, "of", (double)op->batch_of);
-	}
 	add_time(obj, "atime", op->atime);
 	add_time(obj, "mtime", op->mtime);
 	if (op->have_base) {
@@ -76,10 +71,6 @@ read_detail(struct qop *op, const char *detail)
 		return;
 	op->mode = (mode_t)json_int_or(obj, "mode", 0644);
 	op->nlink = (nlink_t)json_int_or(obj, "nlink", 1);
-	snprintf(op->batch, sizeof op->batch, "%s",
-	    json_string_or(obj, "batch", ""));
-	op->batch_at = (size_t)json_int_or(obj, "at", 0);
-	op->batch_of = (size_t)json_int_or(obj, "of", 0);
 	op->creates = json_bool_or(obj, "creates", false);
 	op->atime = read_time(obj, "atime");
 	op->mtime = read_time(obj, "mtime");
@@ -246,12 +237,7 @@ recover_tree(struct mirror *m, struct qop *op)
 		op->node->target = xstrdup(op->path2);
 		break;
 	case PUSH_UNLINK:
-		/* It may have other names, whose ctime moves with this. */
-		op->node = described(m, op);
-		/* fall through */
 	case PUSH_RMDIR:
-		if (op->node)
-			op->node->pins++;
 		if (s->node)
 			slot_detach_locked(m, s);
 		break;
@@ -344,8 +330,6 @@ recover_row(void *arg, const struct queued_push *row)
 	else
 		recover_tree(m, op);
 	op_append_locked(m, op);
-	if (op->kind == PUSH_UNLINK && op->node)
-		op->node->pins--;
 	if (two_paths(op->kind)) {
 		if (op->node)
 			op->node->pins--;
@@ -418,7 +402,6 @@ queue_recover(struct mirror *m)
 	staging_sweep(m, row_keeps, &rows);
 	for (size_t i = 0; i < rows.count; i++)
 		recover_row(m, &rows.list[i]);
-	batch_resume_locked(m);
 	if (m->queue)
 		push_soon_locked(m);
 	if (m->removed_count > 0)

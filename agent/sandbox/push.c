@@ -24,7 +24,7 @@ struct push {
 	struct push_op *ops;
 	size_t count;
 	bool sync;
-	uint64_t hash; /* 0: the caller knows its name */
+	uint64_t hash;
 	char id[24];
 	struct cancel *c;
 };
@@ -97,7 +97,7 @@ remember(struct push *p, bool unsure)
 	for (size_t i = 0; i < ARRAY_SIZE(sb->unsure); i++)
 		if (strcmp(sb->unsure[i].id, p->id) == 0)
 			u = &sb->unsure[i];
-	if (!u && unsure && p->hash)
+	if (!u && unsure)
 		u = &sb->unsure[sb->unsure_next++ % ARRAY_SIZE(sb->unsure)];
 	if (u) {
 		u->hash = p->hash;
@@ -436,14 +436,6 @@ int
 sandbox_push(struct sandbox *sb, enum sandbox_want want, struct push_op *ops,
     size_t count, bool sync, struct cancel *c, struct status *st)
 {
-	return sandbox_push_named(sb, want, "", ops, count, sync, c, st);
-}
-
-int
-sandbox_push_named(struct sandbox *sb, enum sandbox_want want,
-    const char *name, struct push_op *ops, size_t count, bool sync,
-    struct cancel *c, struct status *st)
-{
 	struct push p = { .sb = sb,
 		.want = want,
 		.ops = ops,
@@ -462,9 +454,7 @@ sandbox_push_named(struct sandbox *sb, enum sandbox_want want,
 	}
 	if (count == 0)
 		return 0;
-	snprintf(p.id, sizeof p.id, "%s", name);
-	if (!*name)
-		name_batch(&p);
+	name_batch(&p);
 	int rc = push(&p, st);
 	remember(&p, rc < 0);
 	for (size_t i = 0; rc < 0 && i < count; i++) {

@@ -169,13 +169,6 @@ int sandbox_push(struct sandbox *sb, enum sandbox_want want,
     struct push_op *ops, size_t count, bool sync, struct cancel *c,
     struct status *st);
 
-/* The same under a name of the caller's ([0-9a-f]{16}, new for each batch) that
- * outlives this process: the same operations sent again under it go on where
- * they stopped, also after a restart. */
-int sandbox_push_named(struct sandbox *sb, enum sandbox_want want,
-    const char *name, struct push_op *ops, size_t count, bool sync,
-    struct cancel *c, struct status *st);
-
 /* A command of the agent. */
 struct exec_request {
 	const char *command;

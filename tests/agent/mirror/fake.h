@@ -22,16 +22,14 @@ struct fake {
 	unsigned seed;
 	const char
 	    *_Atomic refuse; /* pushes of paths with this text: NO_SPACE */
-	/* its own: the newest batch */
-	char batch[20];
-	size_t batch_done;
-	struct push_op *batch_ops;
+	/* its own: the batch whose answer was lost */
+	struct push_op *lost_ops;
+	size_t lost_count, lost_part;
 	/* counted */
 	atomic_uint lists, downloads, pushes, ops, execs, clashes;
 };
 
 struct sandbox *fake_sandbox(struct fake *f);
-void fake_forget_batch(struct fake *f);
 void fake_lock(void);
 void fake_unlock(void);
 

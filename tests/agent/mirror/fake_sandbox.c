@@ -270,18 +270,7 @@ clashes(const struct push_op *op, bool there, const struct stat *sb,
 	fill_version(&v, sb);
 	if (op->have_base && file_version_equal(&v, &op->base))
 		return false;
-	bool clash = !(sb->st_size == op->size &&
-	    same_bytes(path, op->fd, op->size));
-	if (clash && getenv("MIRROR_SAY"))
-		fprintf(stderr,
-		    "clash: base %d %lu %ld %ld.%ld %ld.%ld, there %lu %ld "
-		    "%ld.%ld %ld.%ld\n",
-		    op->have_base, op->base.ino, op->base.size,
-		    op->base.mtime.tv_sec, op->base.mtime.tv_nsec,
-		    op->base.ctime.tv_sec, op->base.ctime.tv_nsec, v.ino,
-		    v.size, v.mtime.tv_sec, v.mtime.tv_nsec, v.ctime.tv_sec,
-		    v.ctime.tv_nsec);
-	return clash;
+	return !(sb->st_size == op->size && same_bytes(path, op->fd, op->size));
 }
 
 static int
@@ -433,19 +422,9 @@ push_one(struct fake *f, struct push_op *op)
 	free(path);
 }
 
-void
-fake_forget_batch(struct fake *f)
-{
-	for (size_t i = 0; i < f->batch_done; i++)
-		free(f->batch_ops[i].conflict);
-	f->batch_done = 0;
-}
-
-/* As the sandbox does it: what a batch has done is kept under its name. */
 int
-sandbox_push_named(struct sandbox *sb, enum sandbox_want want, const char *name,
-    struct push_op *ops, size_t count, bool sync, struct cancel *c,
-    struct status *st)
+sandbox_push(struct sandbox *sb, enum sandbox_want want, struct push_op *ops,
+    size_t count, bool sync, struct cancel *c, struct status *st)
 {
 	struct fake *f = fake_of(sb);
 
@@ -453,33 +432,18 @@ sandbox_push_named(struct sandbox *sb, enum sandbox_want want, const char *name,
 	if (begin(f, want, c, st))
 		return -1;
 	f->pushes++;
-	if (strcmp(f->batch, name) != 0)
-		fake_forget_batch(f);
-	snprintf(f->batch, sizeof f->batch, "%s", name);
-	for (size_t i = 0; i < MIN(f->batch_done, count); i++) {
-		ops[i].result = f->batch_ops[i].result;
-		ops[i].after = f->batch_ops[i].after;
-		ops[i].conflict = NULL;
-		if (f->batch_ops[i].conflict)
-			ops[i].conflict = xstrdup(f->batch_ops[i].conflict);
-	}
+	/* The same batch again: goes on where it stopped. */
+	size_t from =
+	    f->lost_ops == ops && f->lost_count == count ? f->lost_part : 0;
 	bool lost = dice(f, f->fail_after);
 	/* A lost answer comes with any part of the batch done. */
-	size_t from = MIN(f->batch_done, count);
 	size_t part =
 	    lost && dice(f, 50) ? from + f->seed % (count - from + 1) : count;
-	f->batch_ops = xrealloc(f->batch_ops, count, sizeof *ops);
-	for (size_t i = from; i < part; i++) {
+	for (size_t i = from; i < part; i++)
 		push_one(f, &ops[i]);
-		f->batch_ops[i] = ops[i];
-		if (ops[i].conflict)
-			f->batch_ops[i].conflict = xstrdup(ops[i].conflict);
-	}
-	f->batch_done = MAX(f->batch_done, part);
-	for (size_t i = 0; lost && i < part; i++) {
-		free(ops[i].conflict);
-		ops[i].conflict = NULL;
-	}
+	f->lost_ops = lost ? ops : NULL;
+	f->lost_count = count;
+	f->lost_part = part;
 	fake_unlock();
 	if (lost)
 		return status_set(st, STATUS_UNAVAILABLE, "answer lost");

@@ -63,8 +63,6 @@ world_finish(struct world *w)
 	if (system(command))
 		abort();
 	free(w->fake.home);
-	fake_forget_batch(&w->fake);
-	free(w->fake.batch_ops);
 	pthread_mutex_destroy(&w->lock);
 	fake_store_reset();
 }
