@@ -99,10 +99,11 @@ def test_background_processes_stay(own):
     t.sh("sleep 1000 & echo $! > pid")
     pid = (t.workspace / "pid").read_text().strip()
     assert "alive" in t.sh(f"kill -0 {pid} && echo alive")
-    t.sh("cd /tmp && (python3 -m http.server 18431 --bind 127.0.0.1 "
-         "> /dev/null 2>&1 &) ; sleep 1")
+    t.sh("(python3 -u -m http.server 0 --bind 127.0.0.1 > said 2>&1 &)")
+    said = wait_for(lambda: re.search(r" port (\d+)",
+                                      (t.workspace / "said").read_text()), 10)
     out = t.sh("python3 -c \"import urllib.request as u; "
-               "print(u.urlopen('http://127.0.0.1:18431/').status)\"")
+               f"print(u.urlopen('http://127.0.0.1:{said[1]}/').status)\"")
     assert "200" in out
     t.ctl("stop")
     assert wait_for(lambda: not [p for p in descendants(own.pid)
